@@ -109,7 +109,7 @@ final class Committer {
 
   /// Commits turns from `start` on as one transaction, as many as its limits allow. Returns the
   /// index of the first remaining turn. Frees the room of durable turns at once.
-  private func commit(_ turns: inout [Turn], from start: Int) throws(JournalError) -> Int {
+  private func commit(_ turns: inout [JournalTurn], from start: Int) throws(JournalError) -> Int {
     guard start < turns.count else { return start }
     var next = start
     var bytes = 0
@@ -157,7 +157,7 @@ final class Committer {
     try end.run()
   }
 
-  private func insert(_ turn: Turn) throws(JournalError) {
+  private func insert(_ turn: JournalTurn) throws(JournalError) {
     let sequence = Int64(turn.sequence)
     let epoch = Int64(turn.epoch)
     try insertTurn.bind(sequence, epoch, Checksum.of(sequence, epoch, turn.body))

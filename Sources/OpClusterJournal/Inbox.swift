@@ -17,14 +17,14 @@ enum Chore: Sendable {
 
 /// The next work of the thread, taken from the inbox at once.
 struct Work {
-  var turns: [Turn] = []
+  var turns: [JournalTurn] = []
   var chores: [Chore] = []
   var isClosing = false
 }
 
 final class Inbox: Sendable {
   private struct State {
-    var turns: [Turn] = []
+    var turns: [JournalTurn] = []
     var chores: [Chore] = []
     /// Accepted turns and bytes that are not durable, including those in the running transaction.
     var openTurns = 0
@@ -52,7 +52,7 @@ final class Inbox: Sendable {
     self.settings = settings
   }
 
-  func put(_ turn: Turn) -> JournalAnswer {
+  func put(_ turn: JournalTurn) -> JournalAnswer {
     let cost = turn.cost
     return change { state in
       guard turn.sequence == state.lastSequence + 1 else {

@@ -47,7 +47,7 @@ public struct JournalObserver: Sendable {
 /// Each implementation has an `open` function of its own, which also returns the recovered content.
 public protocol Journal: Sendable {
   /// Queues a turn for the next transaction. Never waits for the disk.
-  func append(_ turn: Turn) -> JournalAnswer
+  func append(_ turn: JournalTurn) -> JournalAnswer
 
   /// Replaces the turns up to `sequence` by a snapshot, a few parts at a time between turns. `part`
   /// is called with 0 ..< `parts` on the journal's thread. The snapshot counts only when all of it

@@ -4,10 +4,10 @@
 import Synchronization
 
 extension MemoryDisk.State {
-  mutating func store(_ turn: Turn) {
+  mutating func store(_ turn: JournalTurn) {
     lastSequence = turn.sequence
     turns.append(
-      Turn(sequence: turn.sequence, epoch: turn.epoch, body: turn.body))
+      JournalTurn(sequence: turn.sequence, epoch: turn.epoch, body: turn.body))
     for attachment in turn.attachments {
       switch attachment {
       case .stream(let first, let count, let body):

@@ -6,7 +6,7 @@ import Synchronization
 /// The content that survives a crash of a `MemoryJournal`: pass it to the next one.
 public final class MemoryDisk: Sendable {
   struct State {
-    var turns: [Turn] = []
+    var turns: [JournalTurn] = []
     var snapshot: (sequence: UInt64, parts: [[UInt8]])?
     var stream: [StreamRow] = []
     var chapters: [(subject: UInt64, row: ChapterRow)] = []
@@ -23,7 +23,7 @@ public final class MemoryDisk: Sendable {
 /// A journal in memory. Callbacks run on the thread that calls `commit`, `fail` or `close`.
 public final class MemoryJournal: Journal {
   private enum Request {
-    case turn(Turn)
+    case turn(JournalTurn)
     case chore(Chore)
   }
 
@@ -68,7 +68,7 @@ public final class MemoryJournal: Journal {
     }
   }
 
-  public func append(_ turn: Turn) -> JournalAnswer {
+  public func append(_ turn: JournalTurn) -> JournalAnswer {
     change { state in
       guard turn.sequence == state.lastSequence + 1 else {
         return .outOfOrder(expected: state.lastSequence + 1)

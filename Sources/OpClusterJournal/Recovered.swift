@@ -22,7 +22,7 @@ public struct Recovered: Sendable {
   public let isAtHome: Bool
 
   let visitParts: @Sendable (_ visit: ([UInt8]) throws -> Void) throws -> Void
-  let visitTurns: @Sendable (_ visit: (Turn) throws -> Void) throws -> Void
+  let visitTurns: @Sendable (_ visit: (JournalTurn) throws -> Void) throws -> Void
 
   /// Passes the parts of the newest snapshot in order, one at a time.
   ///
@@ -34,7 +34,7 @@ public struct Recovered: Sendable {
   /// Passes the turns behind the snapshot in order, without attachments, one at a time.
   ///
   /// - Throws: The error of `visit`, or a `JournalError`.
-  public func forEachTurn(_ visit: (Turn) throws -> Void) throws {
+  public func forEachTurn(_ visit: (JournalTurn) throws -> Void) throws {
     try visitTurns(visit)
   }
 }

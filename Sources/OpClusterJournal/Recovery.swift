@@ -129,7 +129,7 @@ enum Recovery {
           var last = position.snapshotSequence ?? 0
           try forEachTurn(connection, Int64(last) + 1, through: Int64(position.lastSequence)) {
             let (sequence, epoch) = (UInt64($0.integer(0)), UInt64($0.integer(1)))
-            try visit(Turn(sequence: sequence, epoch: epoch, body: $0.bytes(3)))
+            try visit(JournalTurn(sequence: sequence, epoch: epoch, body: $0.bytes(3)))
             last = sequence
           }
           if position.isUntilDamage {

@@ -110,7 +110,7 @@ public final class SQLiteJournal: Journal {
     return (journal, Recovery.content(folder, position))
   }
 
-  public func append(_ turn: Turn) -> JournalAnswer {
+  public func append(_ turn: JournalTurn) -> JournalAnswer {
     inbox.put(turn)
   }
 

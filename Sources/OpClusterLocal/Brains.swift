@@ -10,7 +10,7 @@ import OpClusterScheduling
 struct Brains: Sendable {
   var scheduler: Scheduler
   var core: ExecutionCore
-  var turn = Turn(keepsRecords: false)
+  var turn = SchedulingTurn(keepsRecords: false)
   var now: Instant
   var wall: WallTime = .unknown
   /// The types that the worker announces; more may be added later.

@@ -25,7 +25,7 @@ struct History: Sendable {
   static let maximumBytes = 64 << 20
 
   /// Takes the results of a turn.
-  mutating func take(_ turn: borrowing Turn) {
+  mutating func take(_ turn: borrowing SchedulingTurn) {
     for at in turn.submissions.indices {
       let graph = turn.submissions[at].graph
       submissions[graph] = turn.submissions[at].submission.withoutSecrets

@@ -26,7 +26,7 @@ public struct ManifestCompiler: Sendable {
   public static func decoding(
     _ bytes: [UInt8], fileName: String, surroundings: Surroundings,
     parameters: [String: String] = [:]
-  ) -> Swift.Result<ManifestCompiler, NotText> {
+  ) -> Result<ManifestCompiler, NotText> {
     guard let source = String(validating: bytes, as: UTF8.self) else {
       return .failure(NotText())
     }
@@ -43,7 +43,7 @@ public struct ManifestCompiler: Sendable {
     }
   }
 
-  public struct Result: Sendable {
+  public struct Compilation: Sendable {
     /// The submission without key, suspension, labels and origin, which the submitter adds; nil
     /// after an error.
     public var submission: GraphSubmission?
@@ -54,16 +54,16 @@ public struct ManifestCompiler: Sendable {
   }
 
   /// Compiles the manifest and reports all findings at once.
-  public func compile(encoders: PayloadEncoders) -> Result {
+  public func compile(encoders: PayloadEncoders) -> Compilation {
     let (root, problems) = YAMLReader.read(source)
     let findings = Findings(source: source, surroundings: surroundings)
     for problem in problems { findings.add(problem) }
     guard let root else {
       if problems.isEmpty { findings.error("the manifest is empty", nil) }
-      return Result(submission: nil, expanded: [], diagnostics: findings.sorted)
+      return Compilation(submission: nil, expanded: [], diagnostics: findings.sorted)
     }
     guard let fields = Fields(root, ManifestKeys.graph, findings) else {
-      return Result(submission: nil, expanded: [], diagnostics: findings.sorted)
+      return Compilation(submission: nil, expanded: [], diagnostics: findings.sorted)
     }
     ParameterDecoder(findings: findings).decode(fields.node("params"), given: parameters)
     let graph = GraphDecoder(fields: fields).decode()
@@ -72,10 +72,10 @@ public struct ManifestCompiler: Sendable {
       encoders: encoders)
     let (submission, work) = lowering.lower()
     if findings.hasErrors {
-      return Result(submission: nil, expanded: [], diagnostics: findings.sorted)
+      return Compilation(submission: nil, expanded: [], diagnostics: findings.sorted)
     }
     let expanded = ExpandedOperation.list(submission, work)
-    return Result(submission: submission, expanded: expanded, diagnostics: findings.sorted)
+    return Compilation(submission: submission, expanded: expanded, diagnostics: findings.sorted)
   }
 
   /// The file name without folder and extension, made a valid name.

@@ -1,16 +1,17 @@
 // The coordinator's decisions: the state that results from facts, and every decision about it. A
 // value without a clock, randomness or I/O, so that a test can hold and step it directly.
 //
-//   var turn = Turn()
+//   var turn = SchedulingTurn()
 //   turn.begin(at: now, wall: wall)
 //   scheduler.handle(input, into: &turn)     // as many as came
 //   scheduler.close(&turn)                   // assigns, seals
 //   // the body makes the turn durable, then speaks
 //
-// Where to read on: `LifeCycle` (the phases), `ClusterState` and `FactApplication` (only facts
-// change state), `Consequences` (effects beyond the state), `Readiness` and `OperationEnds` (how
-// operations unblock each other), `Assignment` (the choice of a worker for each operation),
-// `Conversations` and `Reports` (workers), `Requests` and `OperationChanges` (clients).
+// Read on in `TurnOrder` (the steps of a turn), `Commit` (the way of a fact into the state),
+// `State` (the facts, and everything that follows from them; its `LifeCycle` has the phases,
+// `OperationEnds` and `Readiness` show how operations unblock each other), `Assignment` (the choice
+// of a worker for each operation), `Conversations` and `Reports` (workers), `Requests` and
+// `OperationChanges` (clients).
 
 import DequeModule
 import HeapModule
@@ -76,80 +77,6 @@ public struct Scheduler: Sendable {
   /// An empty cluster with the queue `default`.
   public init(timing: Timing = Timing()) {
     self.timing = timing
-  }
-
-  /// Begins a new life of the coordinator, after the replay: known workers get `Timing.resync` to
-  /// return (S150).
-  ///
-  /// - Parameters:
-  ///   - number: The random number of this life (`CoordinatorLife.number`); 0: the life cannot be
-  ///     distinguished from another of the same epoch.
-  ///   - mayHaveGoneBack: The journal may be older than the orders that workers received, so
-  ///     exclusive operations unknown to it may run: none begins before `Timing.lost` has passed
-  ///     (G16).
-  public mutating func start(
-    life number: UInt64 = 0, mayHaveGoneBack: Bool = false, into turn: inout Turn
-  ) {
-    if SchedulingBug.sameEpoch.isPlanted, counters.epoch.number > 0 { return }
-    turn.commit = CommitIndex(lastCommit.number + 1)
-    let life = CoordinatorLife(Epoch(counters.epoch.number + 1), number: number)
-    commit(.started(life), into: &turn)
-    self.mayHaveGoneBack = mayHaveGoneBack
-    // The journal does not date the end of some graphs with keys: their keys count from now on.
-    if keys.hasUntimed { commit(.keysDated(turn.wall), into: &turn) }
-    exclusivesFrom = mayHaveGoneBack ? turn.now + timing.lost : nil
-    lastTick = turn.now
-    alarms = []
-    for number in graphs.numbers { setAlarms(GraphID(number), at: turn.now, wall: turn.wall) }
-    for number in workers.numbers {
-      conversations[number].lastHeard = turn.now + timing.resync - timing.lost
-    }
-    resumeFailurePolicies(into: &turn)
-  }
-
-  /// Handles one input. Effects leave only after `close`.
-  public mutating func handle(_ input: Input, into turn: inout Turn) {
-    turn.commit = CommitIndex(lastCommit.number + 1)
-    switch input {
-    case .worker(let peer, let message): handleWorker(peer, message, into: &turn)
-    case .client(let peer, let request, let what, let onlyOf):
-      handleClient(Asker(peer: peer, request: request, onlyOf: onlyOf), what, into: &turn)
-    case .gone(let peer): forgetPeer(peer)
-    case .tick(let durable): handleTick(durable, into: &turn)
-    }
-  }
-
-  /// Ends a turn: assigns operations to workers, then seals records, events and orders.
-  public mutating func close(_ turn: inout Turn) {
-    turn.commit = CommitIndex(lastCommit.number + 1)
-    applyFailurePolicies(into: &turn)
-    settleDeferred(into: &turn)
-    assign(into: &turn)
-    commitTroubles(into: &turn)
-    state.tellQueueCounts(into: &turn)
-    // The end of graphs with keys is dated by a fact of its own: the life of their keys counts from
-    // it.
-    if state.endsKeys { commit(.keysDated(turn.wall), into: &turn) }
-    forgetAtWorkers(state.endGraphs(into: &turn), into: &turn)
-    turn.sealRecords()
-    state.close(&turn)
-    settleWelcomes(&turn)
-    sendOrders(into: &turn)
-  }
-
-  /// Commits a fact: it takes effect and will be journaled.
-  mutating func commit(_ record: Record, into turn: inout Turn) {
-    state.apply(record, into: &turn)
-    follow(record, into: &turn)
-    takeConsequences(of: &turn)
-    turn.note(record)
-  }
-
-  /// Commits a fact about one operation; neighbours with the same fact share a record.
-  mutating func commit(_ fact: RunFact, _ id: OperationID, into turn: inout Turn) {
-    state.apply(fact, to: id, into: &turn)
-    takeConsequences(of: &turn)
-    turn.note(fact, id)
   }
 }
 

@@ -20,7 +20,7 @@ package struct FuzzCase {
   var report = FuzzReport()
   var now = Instant(nanoseconds: 1_000_000_000)
   var scheduler = Scheduler()
-  var turn = Turn()
+  var turn = SchedulingTurn()
   var replica = FuzzReplica()
   var lastPeer: UInt64 = 0
   var workers: [FuzzWorker] = []

@@ -12,7 +12,7 @@ struct FuzzReplica {
   private static let turnsPerComparison = 20
 
   /// Takes in what a turn writes; returns what is wrong.
-  mutating func take(_ turn: Turn, of live: Scheduler) -> String? {
+  mutating func take(_ turn: SchedulingTurn, of live: Scheduler) -> String? {
     guard turn.isDurable else { return nil }
     do {
       let records = try Wire.decodeRecords(Wire.encode(records: turn.records))

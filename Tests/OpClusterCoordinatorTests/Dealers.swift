@@ -98,11 +98,12 @@ final class TestClient {
     return try Wire.decodeClientAnswer(bytes)
   }
 
-  /// Sends without waiting for the answer.
-  func send(_ request: ClientRequest) throws -> RequestID {
+  /// Sends without waiting for the answer, as soon as there is room, within so many nanoseconds.
+  @discardableResult
+  func send(_ request: ClientRequest, within patience: Int64 = patience) throws -> RequestID {
     lastRequest += 1
     let id = RequestID(lastRequest)
-    try dealer.send(Wire.encode(ClientMessage.request(id, request)))
+    try dealer.send(Wire.encode(ClientMessage.request(id, request)), within: patience)
     return id
   }
 

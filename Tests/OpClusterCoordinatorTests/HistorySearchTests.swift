@@ -22,7 +22,7 @@ private final class Archive {
       disk: MemoryDisk(), observer: JournalObserver(onDurable: { _ in }, onFailure: { _ in })
     ).journal
     for number in 1...count {
-      let turn = OpClusterJournal.Turn(
+      let turn = JournalTurn(
         sequence: UInt64(number), epoch: 1, body: [], attachments: Archive.documents(of: number))
       #expect(journal.append(turn) == .accepted)
       journal.commit()

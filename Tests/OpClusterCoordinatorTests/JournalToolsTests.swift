@@ -89,7 +89,7 @@ import Testing
     let state = "\(folder.path)/state"
     let opened = try SQLiteJournal.open(
       folder: state, observer: JournalObserver(onDurable: { _ in }, onFailure: { _ in }))
-    let turn = Turn(
+    let turn = JournalTurn(
       sequence: 1, epoch: 1, body: Wire.encode(records: []),
       attachments: [.stream(first: 1, count: 5, body: [1, 2, 3])])
     #expect(opened.journal.append(turn) == .accepted)

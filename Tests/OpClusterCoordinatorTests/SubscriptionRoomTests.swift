@@ -231,7 +231,7 @@ import Testing
     }
     let stream = OpClusterJournal.Attachment.stream(
       first: 1, count: count, body: Wire.encode(eventRuns: runs))
-    let turn = OpClusterJournal.Turn(
+    let turn = JournalTurn(
       sequence: 1, epoch: 1, body: [], attachments: documents + [stream])
     #expect(journal.append(turn) == .accepted)
     journal.commit()

@@ -62,7 +62,7 @@ final class SteeredJournal: Journal {
     return answer
   }
 
-  func append(_ turn: OpClusterJournal.Turn) -> JournalAnswer { done(inner.append(turn)) }
+  func append(_ turn: JournalTurn) -> JournalAnswer { done(inner.append(turn)) }
   func snapshot(
     through sequence: UInt64, parts: Int, part: @escaping @Sendable (Int) -> [UInt8]
   ) -> JournalAnswer {

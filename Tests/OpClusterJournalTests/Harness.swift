@@ -137,17 +137,17 @@ final class Recorder: Sendable {
 }
 
 /// The turn that every test expects under this sequence, so that garbage is noticed.
-func turn(_ sequence: UInt64, _ attachments: [Row] = []) -> Turn {
+func turn(_ sequence: UInt64, _ attachments: [Row] = []) -> JournalTurn {
   let size = 20 + Int(sequence % 7) * 30
   let body = (1...size).map { place in
     UInt8(truncatingIfNeeded: (UInt64(place) &* (sequence &+ 3) &* 0x9e37_79b9_7f4a_7c15) >> 29)
   }
-  return Turn(sequence: sequence, epoch: 7, body: body, attachments: attachments)
+  return JournalTurn(sequence: sequence, epoch: 7, body: body, attachments: attachments)
 }
 
 extension Recovered {
-  func allTurns() throws -> [Turn] {
-    var turns: [Turn] = []
+  func allTurns() throws -> [JournalTurn] {
+    var turns: [JournalTurn] = []
     try forEachTurn { turns.append($0) }
     return turns
   }

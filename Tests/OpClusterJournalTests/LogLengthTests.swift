@@ -11,7 +11,7 @@ import Testing
   private static let most: UInt64 = 10_000_000
 
   /// A turn of some pages.
-  private func large(_ sequence: UInt64) -> Turn {
+  private func large(_ sequence: UInt64) -> JournalTurn {
     let body = [UInt8](repeating: UInt8(truncatingIfNeeded: sequence), count: 2_000)
     return turn(sequence, [.stream(first: sequence, count: 1, body: body)])
   }

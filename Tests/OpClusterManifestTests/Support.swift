@@ -23,7 +23,7 @@ func filesInMemory(_ files: [String: String]) -> FileAccess {
 
 /// A compiled manifest with the commands as they were given to the encoder.
 struct Compiled {
-  var result: ManifestCompiler.Result
+  var result: ManifestCompiler.Compilation
   var commands: [CommandSpecification]
   /// The lists of blocks as they were given to the encoder.
   var blocks: [[OperationBlock]]

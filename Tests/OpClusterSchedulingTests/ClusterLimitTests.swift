@@ -8,9 +8,11 @@ import Testing
 
 @Suite struct ClusterLimits {
   /// One turn for all of it: what each step does is looked at elsewhere.
-  private func inOneTurn(_ body: (inout Scheduler, inout Turn) -> Void) -> (Scheduler, Turn) {
+  private func inOneTurn(_ body: (inout Scheduler, inout SchedulingTurn) -> Void) -> (
+    Scheduler, SchedulingTurn
+  ) {
     var scheduler = Scheduler()
-    var turn = Turn()
+    var turn = SchedulingTurn()
     turn.begin(at: .zero, wall: .unknown)
     scheduler.start(into: &turn)
     body(&scheduler, &turn)

@@ -18,7 +18,7 @@ import Testing
   /// Both states after the same request.
   private func expectSame(_ world: World, after request: ClientRequest) {
     var (live, again) = (world.scheduler, restored(world))
-    var turn = Turn()
+    var turn = SchedulingTurn()
     for state in [0, 1] {
       turn.begin(at: world.now, wall: .unknown)
       let input = Input.client(PeerID(1), RequestID(1), request)

@@ -83,7 +83,7 @@ struct ScriptPlayer {
     if problem == nil, let broken = world.brokenInvariant { problem = "invariant: \(broken)" }
   }
 
-  private mutating func learn(from turn: Turn) {
+  private mutating func learn(from turn: SchedulingTurn) {
     for record in turn.records {
       switch record {
       case .workerJoined(let id, let name, _): names.workers[id] = name
@@ -106,7 +106,7 @@ struct ScriptPlayer {
   }
 
   /// S106: every operation's events are gapless.
-  private mutating func check(_ turn: Turn) {
+  private mutating func check(_ turn: SchedulingTurn) {
     for run in turn.events {
       run.forEach { event in
         guard case .operation(let id, let own) = event.subject else { return }

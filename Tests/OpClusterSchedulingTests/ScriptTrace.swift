@@ -15,7 +15,7 @@ struct ScriptTrace {
   static let width = 100
 
   /// One turn; nothing for a turn that left no trace.
-  func lines(of turn: Turn) -> [String] {
+  func lines(of turn: SchedulingTurn) -> [String] {
     var lines = entry("journal", turn.records.map { fact($0) }, separator: "; ")
     for effect in turn.atOnce + turn.afterDurable {
       switch effect {

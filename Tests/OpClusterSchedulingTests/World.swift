@@ -35,7 +35,7 @@ struct FakeWorker {
 
 struct World {
   var scheduler: Scheduler
-  var turn = Turn()
+  var turn = SchedulingTurn()
   var now = Instant(nanoseconds: 1_000_000_000)
   /// How the wall clock was set, and how long the coordinator was away: not what `now` counts.
   var wallShift: Int64 = 0
@@ -50,7 +50,7 @@ struct World {
   var brokenInvariant: String?
   var checksEveryTurn = true
   /// Every turn as it was closed, for those who tell about it; kept where it is not nil.
-  var turns: [Turn]?
+  var turns: [SchedulingTurn]?
 
   init(timing: Timing = Timing()) {
     scheduler = Scheduler(timing: timing)
@@ -67,7 +67,7 @@ struct World {
   }
 
   /// One turn with any inputs; effects are carried out as far as fakes do.
-  mutating func step(_ body: (inout Scheduler, inout Turn) -> Void) {
+  mutating func step(_ body: (inout Scheduler, inout SchedulingTurn) -> Void) {
     turn.begin(at: now, wall: WallTime(milliseconds: now.nanoseconds / 1_000_000 + wallShift))
     body(&scheduler, &turn)
     scheduler.close(&turn)

@@ -15,7 +15,7 @@ import Testing
 
   static func compile(
     _ text: String, _ parameters: [String: String] = [:]
-  ) -> ManifestCompiler.Result {
+  ) -> ManifestCompiler.Compilation {
     let access = FileAccess(
       read: { path in
         files[path].map { .success(Array($0.utf8)) }

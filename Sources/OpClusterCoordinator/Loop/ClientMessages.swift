@@ -88,7 +88,7 @@ extension CoordinatorLoop {
       work.questions.append(
         ClientQuestion(peer: peer, request: request, what: what, size: .init(bytes: bytes)))
     case .configuration:
-      reply(.configuration(configuration), to: peer, request)
+      sendReply(.configuration(configuration), to: peer, request)
     case .log(let attempt, let stream, let offset, let bytes):
       askLog(
         LogQuestion(
@@ -98,10 +98,10 @@ extension CoordinatorLoop {
     case .subscribe(let wish): subscribe(wish, peer, request)
     case .grantCredit(let number, let events):
       let isKnown = subscriptions.grant(Subscriptions.Key(peer: peer, number: number), events)
-      reply(.effect(isKnown), to: peer, request)
+      sendReply(.effect(isKnown), to: peer, request)
     case .unsubscribe(let number):
       subscriptions.remove(Subscriptions.Key(peer: peer, number: number))
-      reply(.effect(true), to: peer, request)
+      sendReply(.effect(true), to: peer, request)
     default:
       work.hasInput = true
       let input = Input.client(

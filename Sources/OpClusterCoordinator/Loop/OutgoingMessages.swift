@@ -7,11 +7,6 @@ import OpClusterScheduling
 import OpClusterWire
 
 extension CoordinatorLoop {
-  /// Sends effects that claim no fact at once.
-  func say(_ effects: [Effect]) {
-    for effect in effects { perform(held(effect)) }
-  }
-
   /// Encodes an effect.
   func held(_ effect: Effect) -> Held {
     switch effect {
@@ -34,30 +29,19 @@ extension CoordinatorLoop {
             hint: "ask for less at once"))))
   }
 
-  /// Sends all effects that have become durable, and forgets peers that have left. The events of a
-  /// turn precede its replies, so that a subscriber sees the effects of its own request (S3).
-  func speak() {
-    while let durable = commits.release.next() {
-      if !subscriptions.isEmpty || durable.lastEvent > subscriptions.told {
-        subscriptions.tell(durable.events, through: durable.lastEvent)
-      }
-      for item in durable.items {
-        if case .reply(let peer, _) = item, !subscriptions.isEmpty {
-          subscriptions.flush(peer: peer, canTake: { canTake($0) }, into: &work.effects)
-          if !work.effects.isEmpty { performSubscriptionEffects() }
-        }
-        perform(item)
-      }
-    }
-    if !subscriptions.isEmpty {
-      while subscriptions.flush(at: now, canTake: { canTake($0) }, into: &work.effects) {
-        performSubscriptionEffects()
-      }
-    }
-    performSubscriptionEffects()
-    if !workers.peers.waiting.isEmpty { workers.flush(at: now) }
-    if !clients.peers.waiting.isEmpty { clients.flush(at: now) }
-    forgetGone()
+  // MARK: - At once
+
+  func send(_ message: CoordinatorMessage, toWorker peer: PeerID) {
+    workers.send(Wire.encode(message), to: peer, at: now)
+  }
+
+  func send(_ answer: ClientAnswer, toClient peer: PeerID) {
+    clients.send(Wire.encode(answer), to: peer, at: now)
+  }
+
+  /// Sends effects that claim no fact at once.
+  func say(_ effects: [Effect]) {
+    for effect in effects { perform(held(effect)) }
   }
 
   func perform(_ item: Held) {
@@ -71,36 +55,52 @@ extension CoordinatorLoop {
     }
   }
 
-  // MARK: - At once
-
-  func send(_ message: CoordinatorMessage, toWorker peer: PeerID) {
-    workers.send(Wire.encode(message), to: peer, at: now)
-  }
-
-  func send(_ answer: ClientAnswer, toClient peer: PeerID) {
-    clients.send(Wire.encode(answer), to: peer, at: now)
-  }
-
   /// Answers a request of a client that was counted as in flight; claims no fact.
-  func reply(_ reply: ClientReply, to peer: PeerID, _ request: RequestID) {
+  func sendReply(_ reply: ClientReply, to peer: PeerID, _ request: RequestID) {
     perform(.reply(peer, encoded(reply, request)))
   }
 
-  // MARK: - Gone
-
-  private func canTake(_ peer: PeerID) -> Bool {
-    clients.peers[peer].map { $0.outbox.isEmpty && !$0.isPutOut } ?? false
+  func performSubscriptionEffects() {
+    var at = 0
+    // An effect may add further effects.
+    while at < work.effects.count {
+      switch work.effects[at] {
+      case .tell(let peer, let batch): send(.events(batch), toClient: peer)
+      case .read(let question): ask(.slice(question))
+      case .reply(let peer, let request, let words): sendReply(words, to: peer, request)
+      }
+      at += 1
+    }
+    work.effects.removeAll(keepingCapacity: true)
   }
 
-  /// Forgets peers whose connections have ended or that read too slowly.
-  private func forgetGone() {
-    for peer in workers.takeGone() + workers.takeTooSlow() where workers.peers[peer] != nil {
-      forget(.worker, peer)
+  // MARK: - To the history
+
+  func ask(_ question: HistoryQuestion) {
+    // nil: nobody waits for an answer.
+    guard let asker = asker(of: question) else { return }
+    if sources.history.ask(question, of: asker) { return }
+    let busy = Refusal(
+      .busy, "too many questions to the history wait", hint: "try again in a moment",
+      retryAfter: .milliseconds(500))
+    switch question {
+    case .rows(let rows): sendReply(.refused(busy), to: rows.peer, rows.request)
+    case .log(let log): sendReply(.refused(busy), to: log.peer, log.request)
+    case .slice(let slice):
+      subscriptions.putBack(slice.number, busy, into: &work.effects)
+    case .room: break
     }
-    for peer in clients.takeTooSlow() { _ = admits(.unread, .client, peer) }
-    for peer in clients.takeGone() where clients.peers[peer] != nil {
-      subscriptions.remove(peer: peer)
-      forget(.client, peer)
+  }
+
+  /// The party that the question counts for (G29); nil if its asker has left.
+  private func asker(of question: HistoryQuestion) -> HistoryTurns.Asker? {
+    let peer: PeerID?
+    switch question {
+    case .room: return .coordinator
+    case .slice(let slice): peer = subscriptions.reader(of: slice.number)
+    case .rows, .log: peer = question.peer
     }
+    guard let peer = peer.flatMap({ clients.peers[$0] }), !peer.isPutOut else { return nil }
+    return .principal(peer.holder)
   }
 }

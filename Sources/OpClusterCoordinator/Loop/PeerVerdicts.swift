@@ -12,6 +12,13 @@ enum Side {
 }
 
 extension CoordinatorLoop {
+  /// Adds a peer that nobody knows yet to the table of its socket.
+  func addPeer(_ sender: Sender, to port: inout Port) -> PeerID {
+    let id = admission.newPeer()
+    port.peers.add(id, sender, principal(of: sender, at: port.endpoint), at: now)
+    return id
+  }
+
   /// Asks admission about a peer and carries its verdict out; true: the request is still to be
   /// carried out.
   func admits(_ request: AdmissionRequest, _ side: Side, _ peer: PeerID) -> Bool {
@@ -135,7 +142,7 @@ extension CoordinatorLoop {
   /// redistributes the worker's operations once the worker is lost.
   private func endConversation(withWorker peer: PeerID) {
     for answer in sources.logs.workerGone(peer) {
-      reply(answer.reply, to: answer.client, answer.request)
+      sendReply(answer.reply, to: answer.client, answer.request)
     }
     work.pendingGone.append(peer)
   }

@@ -62,7 +62,7 @@ extension CoordinatorLoop {
       if case .workerHello = saying { known.isGreeted = true }
     }
     if case .logChunk(let chunk) = message, let answer = sources.logs.take(chunk, from: peer) {
-      reply(answer.reply, to: answer.client, answer.request)
+      sendReply(answer.reply, to: answer.client, answer.request)
     }
     work.hasInput = true
     scheduler.handle(.worker(peer, message), into: &work.turn)
@@ -99,12 +99,6 @@ extension CoordinatorLoop {
   }
 
   // MARK: - Both
-
-  func addPeer(_ sender: Sender, to port: inout Port) -> PeerID {
-    let id = admission.newPeer()
-    port.peers.add(id, sender, principal(of: sender, at: port.endpoint), at: now)
-    return id
-  }
 
   var configuration: ConfigurationValues {
     var values = ConfigurationValues(

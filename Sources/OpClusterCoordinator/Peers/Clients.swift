@@ -7,26 +7,6 @@ import OpClusterModel
 import OpClusterQueries
 import OpClusterScheduling
 
-/// A question of a client, answered at the end of the turn.
-struct ClientQuestion {
-  var peer: PeerID
-  var request: RequestID
-  var what: ClientRequest
-  /// The size of its message.
-  var size: FairRequestQueue.Size
-}
-
-/// The sources of answers besides the scheduler.
-struct AnswerSources {
-  let history: HistoryThread
-  /// The damage of the history; nil if none is known.
-  var historyProblem: String?
-  /// Relays pieces of logs, which are at the workers.
-  var logs = LogRelay()
-
-  init(history: HistoryThread) { self.history = history }
-}
-
 extension CoordinatorLoop {
   // MARK: - Questions
 
@@ -154,37 +134,9 @@ extension CoordinatorLoop {
 
   // MARK: - The history
 
-  func ask(_ question: HistoryQuestion) {
-    // nil: nobody waits for an answer.
-    guard let asker = asker(of: question) else { return }
-    if sources.history.ask(question, of: asker) { return }
-    let busy = Refusal(
-      .busy, "too many questions to the history wait", hint: "try again in a moment",
-      retryAfter: .milliseconds(500))
-    switch question {
-    case .rows(let rows): reply(.refused(busy), to: rows.peer, rows.request)
-    case .log(let log): reply(.refused(busy), to: log.peer, log.request)
-    case .slice(let slice):
-      subscriptions.putBack(slice.number, busy, into: &work.effects)
-    case .room: break
-    }
-  }
-
-  /// The party that the question counts for (G29); nil if its asker has left.
-  private func asker(of question: HistoryQuestion) -> HistoryTurns.Asker? {
-    let peer: PeerID?
-    switch question {
-    case .room: return .coordinator
-    case .slice(let slice): peer = subscriptions.reader(of: slice.number)
-    case .rows, .log: peer = question.peer
-    }
-    guard let peer = peer.flatMap({ clients.peers[$0] }), !peer.isPutOut else { return nil }
-    return .principal(peer.holder)
-  }
-
   func take(_ answer: HistoryAnswer) {
     switch answer {
-    case .reply(let peer, let request, let words): reply(words, to: peer, request)
+    case .reply(let peer, let request, let words): sendReply(words, to: peer, request)
     case .slice(let slice): subscriptions.take(slice, into: &work.effects)
     case .room(let bytes, let lost):
       takeRoom(bytes)
@@ -194,7 +146,7 @@ extension CoordinatorLoop {
     case .log(let question, let result):
       switch result {
       case .success(let found): askWorker(question, found.attempt, found.workerName)
-      case .failure(let refusal): reply(.refused(refusal), to: question.peer, question.request)
+      case .failure(let refusal): sendReply(.refused(refusal), to: question.peer, question.request)
       }
     }
   }
@@ -234,13 +186,13 @@ extension CoordinatorLoop {
 
   private func askWorker(_ question: LogQuestion, _ attempt: AttemptID, _ name: String) {
     guard let peer = scheduler.peer(ofWorkerNamed: name), workers.peers[peer] != nil else {
-      return reply(.refused(.unavailable(worker: name)), to: question.peer, question.request)
+      return sendReply(.refused(.unavailable(worker: name)), to: question.peer, question.request)
     }
     guard !sources.logs.isFull else {
       let busy = Refusal(
         .busy, "\(Limits.logQuestions) pieces of logs are on their way",
         hint: "try again in a moment", retryAfter: .seconds(1))
-      return reply(.refused(busy), to: question.peer, question.request)
+      return sendReply(.refused(busy), to: question.peer, question.request)
     }
     let request = sources.logs.ask(
       question, attempt: attempt, worker: peer, workerName: name,
@@ -253,7 +205,7 @@ extension CoordinatorLoop {
   func subscribe(_ wish: EventSubscription, _ peer: PeerID, _ request: RequestID) {
     if let known = wish.known, !scheduler.knows(known) {
       let refusal = Scheduler.otherHistory("event \(known.sequence), which the subscriber knows")
-      return reply(.refused(refusal), to: peer, request)
+      return sendReply(.refused(refusal), to: peer, request)
     }
     let living = scheduler.livingGraphs(Selection(graphs: .all))
     let graphs = GraphSet(
@@ -264,7 +216,7 @@ extension CoordinatorLoop {
     if let refusal = subscriptions.lackOfRoom(
       for: filter, number: wish.number, of: peer, by: holder)
     {
-      return reply(.refused(refusal), to: peer, request)
+      return sendReply(.refused(refusal), to: peer, request)
     }
     subscriptions.add(
       wish, filter, peer: peer, by: holder, request: request, decided: scheduler.lastEvent,
@@ -282,27 +234,13 @@ extension CoordinatorLoop {
     }
   }
 
-  func performSubscriptionEffects() {
-    var at = 0
-    // An effect may add further effects.
-    while at < work.effects.count {
-      switch work.effects[at] {
-      case .tell(let peer, let batch): send(.events(batch), toClient: peer)
-      case .read(let question): ask(.slice(question))
-      case .reply(let peer, let request, let words): reply(words, to: peer, request)
-      }
-      at += 1
-    }
-    work.effects.removeAll(keepingCapacity: true)
-  }
-
   // MARK: - Time
 
   /// Twice per heartbeat: sends heartbeats to waiting clients, looks for clients that have left,
   /// and ends overdue waits.
   func attend() {
     for answer in sources.logs.expire(at: now) {
-      reply(answer.reply, to: answer.client, answer.request)
+      sendReply(answer.reply, to: answer.client, answer.request)
     }
     let pause = settings.timing.heartbeat / 2
     guard now - clock.lastAttended >= pause else { return }

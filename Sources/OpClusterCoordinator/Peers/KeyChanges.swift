@@ -7,21 +7,6 @@ import OpClusterModel
 import OpClusterSystem
 import OpClusterZeroMQ
 
-/// The result of an enrolment.
-struct Enrolment: Sendable {
-  let peer: PeerID
-  let request: RequestID
-  let result: Result<AllowedKey, KeyError>
-}
-
-/// The admitted keys.
-struct KeysInUse {
-  /// nil: nobody is served over TCP.
-  var access: Access?
-  /// Holders of invitations whose keys are being written.
-  var enrolling: Set<PeerID> = []
-}
-
 extension CoordinatorLoop {
   /// The present principal of a connection. Over TCP there is none without a key.
   func principal(of sender: Sender, at endpoint: Endpoint) -> Principal {
@@ -83,10 +68,11 @@ extension CoordinatorLoop {
     guard case .invited(let invitation)? = clients.peers[peer]?.principal,
       let folder = keys.access?.keys.folder, let key = PublicKey(bytes: bytes)
     else {
-      return reply(.refused(Refusal(.badRequest, "there is nothing to enrol")), to: peer, request)
+      return sendReply(
+        .refused(Refusal(.badRequest, "there is nothing to enrol")), to: peer, request)
     }
     guard keys.enrolling.insert(peer).inserted else {
-      return reply(.refused(Refusal(.busy, "a key is being added already")), to: peer, request)
+      return sendReply(.refused(Refusal(.busy, "a key is being added already")), to: peer, request)
     }
     do throws(SystemError) {
       let notices = wakeups.notices
@@ -104,7 +90,7 @@ extension CoordinatorLoop {
       }
     } catch {
       keys.enrolling.remove(peer)
-      reply(.refused(Refusal(.busy, "\(error)", hint: "try again later")), to: peer, request)
+      sendReply(.refused(Refusal(.busy, "\(error)", hint: "try again later")), to: peer, request)
     }
   }
 
@@ -117,12 +103,12 @@ extension CoordinatorLoop {
         metadata: [
           "name": "\(added.name)", "role": "\(added.role.rawValue)", "key": "\(added.key)",
         ])
-      reply(
+      sendReply(
         .enrolled(name: added.name, role: added.role), to: enrolment.peer, enrolment.request)
     case .failure(let error):
       let refusal = Refusal(
         error.kind == .refused ? .forbidden : .busy, error.message, hint: error.hint)
-      reply(.refused(refusal), to: enrolment.peer, enrolment.request)
+      sendReply(.refused(refusal), to: enrolment.peer, enrolment.request)
     }
   }
 }

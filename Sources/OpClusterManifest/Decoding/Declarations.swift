@@ -17,20 +17,6 @@ struct GraphDeclaration {
   var maximumFailures: FailureBound?
   /// In the order of the text: operations, then barriers, then the operations of `finally`.
   var operations: [OperationDeclaration] = []
-
-}
-
-/// The number of failures that is still allowed.
-enum FailureBound {
-  case count(UInt32)
-  case percent(Int)
-
-  func count(of total: Int) -> UInt32 {
-    switch self {
-    case .count(let count): count
-    case .percent(let percent): UInt32(total * percent / 100)
-    }
-  }
 }
 
 struct OperationDeclaration {
@@ -89,21 +75,6 @@ struct DeclaredNeed {
     self.match = match
     self.isResolved = isResolved
     written = on.name
-  }
-}
-
-/// An environment variable of a command.
-struct DeclaredVariable {
-  var name: String
-  var value: Value
-
-  enum Value {
-    /// A text; it may hold values that are known only later.
-    case text(ManifestNode)
-    /// A variable of the submitter's environment, unchanged.
-    case inherited(String)
-    /// A secret value; only the worker receives it.
-    case secret(String)
   }
 }
 

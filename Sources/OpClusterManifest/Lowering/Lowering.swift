@@ -276,16 +276,6 @@ struct Lowering {
   }
 }
 
-/// The work of an operation, for display.
-enum LoweredWork: Hashable, Sendable {
-  case barrier
-  case group
-  case command(CommandSpecification)
-  case call(OperationType)
-  /// The blocks, and the values that each element gives to their commands.
-  case blocks([OperationBlock], values: ElementArguments)
-}
-
 /// Encodes the payloads of templates, which are opaque to the coordinator. This module has no
 /// encoding of its own, so the caller provides it.
 public struct PayloadEncoders {

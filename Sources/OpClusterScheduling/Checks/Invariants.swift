@@ -156,7 +156,8 @@ extension Scheduler {
       return cell.ending.outcome == nil ? "\(name) has ended without an outcome" : nil
     }
     var open: UInt32 = 0
-    graph.forEachDependency(of: index) { on, _ in if state.ending(of: on) == nil { open += 1 } }
+    graph.forEachDependency(of: index) { on, _ in if state.knownEnding(of: on) == nil { open += 1 }
+    }
     let isClear = open == 0 && graph.stages[stage].gates == 0
     if cell.blockers != open, cell.phase != .executing, !cell.isCancelled {
       return "\(name): \(cell.blockers) blockers, found \(open)"

@@ -322,24 +322,3 @@ extension Label {
     !key.isEmpty && key.utf8.count <= Limits.nameBytes && key.isPlainText && value.isPlainText
   }
 }
-
-extension ClusterState {
-  /// The cell of a living operation.
-  func liveCell(_ id: OperationID) throws(Refusal) -> OperationCell {
-    if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
-      return graphs[id.graph.number].cell(id.index)
-    }
-    if let ended = ended[id.graph], id.index < ended.operationCount {
-      throw Refusal(.alreadyFinished, "operation \(shown(id)) has finished", operations: [id])
-    }
-    throw Refusal(.unknownOperation, "there is no operation \(shown(id))", operations: [id])
-  }
-
-  /// `12/align/3` for a living operation, else its number.
-  func shown(_ id: OperationID) -> String {
-    if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
-      return graphs[id.graph.number].shown(id.index)
-    }
-    return id.numbered
-  }
-}

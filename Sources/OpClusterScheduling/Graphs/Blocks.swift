@@ -5,7 +5,7 @@ import OpClusterModel
 
 extension Scheduler {
   mutating func addBlocks(
-    _ id: OperationID, _ bytes: [UInt8], into turn: inout Turn
+    _ id: OperationID, _ bytes: [UInt8], into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
     let cell = try state.liveCell(id)
     let graph = id.graph.number
@@ -36,12 +36,5 @@ extension Scheduler {
     }
     commit(.blocksAdded(id, bytes), into: &turn)
     return .done(turn.commit)
-  }
-}
-
-extension ClusterState {
-  mutating func addBlocks(_ bytes: [UInt8], to id: OperationID) {
-    guard graphs.contains(id.graph.number) else { return }
-    graphs[id.graph.number].addedBlocks[id.index, default: []] += bytes
   }
 }

@@ -6,16 +6,6 @@
 import HeapModule
 import OpClusterModel
 
-/// The moment at which the gates of a stage open.
-struct Alarm: Comparable, Sendable {
-  var until: Instant
-  var graph: GraphID
-  var stage: Int
-  static func < (a: Self, b: Self) -> Bool {
-    (a.until, a.graph, a.stage) < (b.until, b.graph, b.stage)
-  }
-}
-
 extension Scheduler {
   /// Sets alarms for the remaining waits of a graph, as of now.
   mutating func setAlarms(_ id: GraphID, at now: Instant, wall: WallTime) {
@@ -30,7 +20,7 @@ extension Scheduler {
   }
 
   /// Opens the gates whose moment has come.
-  mutating func ringAlarms(into turn: inout Turn) {
+  mutating func ringAlarms(into turn: inout SchedulingTurn) {
     var room = Limits.releasesPerTurn
     while room > 0, let first = alarms.min, first.until <= turn.now {
       let runs = timedMembers(of: first, atMost: room)

@@ -3,16 +3,9 @@
 
 import OpClusterModel
 
-/// A member that a failure policy ends once no dependent is held ahead of time for its end.
-struct Lingering: Sendable {
-  var id: OperationID
-  /// Whether the policy also ends it if it runs by then.
-  var cancelsRunning: Bool
-}
-
 extension Scheduler {
   /// Applies the policies of every graph in which an operation failed since the last call.
-  mutating func applyFailurePolicies(into turn: inout Turn) {
+  mutating func applyFailurePolicies(into turn: inout SchedulingTurn) {
     if state.failedGraphs.isEmpty, lingering.isEmpty { return }
     endLingering(into: &turn)
     for id in state.takeFailedGraphs() where graphs.contains(id.number) {
@@ -25,7 +18,7 @@ extension Scheduler {
 
   /// Applies the policies again in a new life, which does not know the lingering members. Each
   /// policy already took effect in the turn of the decisive failure.
-  mutating func resumeFailurePolicies(into turn: inout Turn) {
+  mutating func resumeFailurePolicies(into turn: inout SchedulingTurn) {
     lingering = []
     _ = state.takeFailedGraphs()
     for number in graphs.numbers where graphs[number].sawFailures {
@@ -37,7 +30,7 @@ extension Scheduler {
     }
   }
 
-  private mutating func stopGraph(_ id: GraphID, isAgain: Bool, into turn: inout Turn) {
+  private mutating func stopGraph(_ id: GraphID, isAgain: Bool, into turn: inout SchedulingTurn) {
     let stages = graphs[id.number].stages.filter { !$0.template.isFinal }
     let cancelsRunning = graphs[id.number].submission.failurePolicy == .cancel
     let members = doomed(id, stages, cancelsRunning: cancelsRunning, isAgain: isAgain)
@@ -45,7 +38,7 @@ extension Scheduler {
   }
 
   /// Stops the parts of the graph that exceed their failure limits.
-  private mutating func stopScopes(of id: GraphID, isAgain: Bool, into turn: inout Turn) {
+  private mutating func stopScopes(of id: GraphID, isAgain: Bool, into turn: inout SchedulingTurn) {
     for (at, scope) in graphs[id.number].submission.failureScopes.enumerated()
     where graphs[id.number].scopeFailures[at] > scope.maximumFailures
       && !graphs[id.number].stoppedScopes[at]
@@ -64,7 +57,8 @@ extension Scheduler {
   /// recalled together with its dependents and cancelled once nothing awaits it; every dependent
   /// that really started then started behind a real success.
   private mutating func stop(
-    _ members: [OperationID], of graph: GraphID, cancelsRunning: Bool, into turn: inout Turn
+    _ members: [OperationID], of graph: GraphID, cancelsRunning: Bool,
+    into turn: inout SchedulingTurn
   ) {
     var runs = OperationRuns(graph: graph)
     var held: [OperationID] = []
@@ -88,7 +82,7 @@ extension Scheduler {
   }
 
   /// Ends lingering members that no dependent held ahead of time awaits any more.
-  private mutating func endLingering(into turn: inout Turn) {
+  private mutating func endLingering(into turn: inout SchedulingTurn) {
     let members = lingering
     lingering = []
     for member in members where graphs.contains(member.id.graph.number) {

@@ -14,7 +14,7 @@ extension Scheduler {
   /// - Throws: `alreadyFinished`, `alreadyStarted`, `alreadyEnqueued`, `notReady`,
   ///   `unknownOperation`, `unknownQueue`, `workerUnavailable`.
   public mutating func startByHand(
-    _ id: OperationID, at peer: PeerID, queue name: String, into turn: inout Turn
+    _ id: OperationID, at peer: PeerID, queue name: String, into turn: inout SchedulingTurn
   ) throws(Refusal) -> Bool {
     turn.commit = CommitIndex(lastCommit.number + 1)
     let queue = try queue(named: name)

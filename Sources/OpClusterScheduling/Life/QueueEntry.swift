@@ -4,7 +4,7 @@ import OpClusterModel
 
 extension Scheduler {
   mutating func enqueue(
-    _ operations: [OperationID], _ name: String, into turn: inout Turn
+    _ operations: [OperationID], _ name: String, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
     let queue = try queue(named: name)
     guard operations.count <= Limits.operationsPerTarget else {
@@ -39,7 +39,7 @@ extension Scheduler {
         .badRequest,
         "queue \(queues[number].settings.name) belongs to graph \(owner.number) and goes with it")
     }
-    if operations.contains(where: { isBarrier($0) }) {
+    if operations.contains(where: { standsAsBarrier($0) }) {
       try checkBarriers(operations, queue)
     } else if let barrier = queues[number].lastBarrier {
       // The operations before the barrier are searched once for all entries.
@@ -56,11 +56,11 @@ extension Scheduler {
     _ operations: [OperationID], _ queue: QueueID
   ) throws(Refusal) {
     var trial = state
-    var turn = Turn()
+    var turn = SchedulingTurn()
     turn.isReplay = true
     for id in operations {
       let barrier = trial.queues[queue.number].lastBarrier.map { [$0] } ?? []
-      let before = isBarrier(id) ? trial.allMembers(of: queue) + barrier : barrier
+      let before = standsAsBarrier(id) ? allMembers(of: queue, in: trial) + barrier : barrier
       for on in before {
         try refuseCycle(trial.cycle(ifWaiting: id, on: on), id, on)
       }
@@ -82,16 +82,14 @@ extension Scheduler {
       operations: path)
   }
 
-  private func isBarrier(_ id: OperationID) -> Bool {
+  private func standsAsBarrier(_ id: OperationID) -> Bool {
     let graph = id.graph.number
     return graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].template.isBarrier
   }
-}
 
-extension ClusterState {
-  fileprivate func allMembers(of queue: QueueID) -> [OperationID] {
+  private func allMembers(of queue: QueueID, in state: ClusterState) -> [OperationID] {
     var found: [OperationID] = []
-    for runs in members(of: queue) { runs.forEachOperation { found.append($0) } }
+    for runs in state.members(of: queue) { runs.forEachOperation { found.append($0) } }
     return found
   }
 }

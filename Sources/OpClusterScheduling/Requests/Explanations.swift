@@ -78,7 +78,7 @@ extension Scheduler {
     }
     var open: [String] = []
     graphs[graph].forEachDependency(of: id.index) { on, _ in
-      if state.ending(of: on) == nil { open.append(state.shown(on)) }
+      if state.knownEnding(of: on) == nil { open.append(state.shown(on)) }
     }
     if !open.isEmpty {
       let rest = open.count > 8 ? " and \(open.count - 8) more" : ""
@@ -133,7 +133,7 @@ extension Scheduler {
   /// by what they could run: they will return or be lost. Visits each worker.
   private func isUnplaceable(_ id: OperationID) -> Bool {
     let staying = workers.numbers.filter { !workers[$0].isDraining }
-    return !wanted(by: id).isInside && !staying.isEmpty
+    return !requirements(of: id).isInside && !staying.isEmpty
       && staying.allSatisfy { conversations[$0].wasHeard && !couldRun($0, id) }
   }
 
@@ -156,7 +156,7 @@ extension Scheduler {
       return ["the coordinator was started anew, and not all workers are back yet"]
     }
     let lines = ["no connected worker can run it (it stands in nobody's way):"]
-    let wanted = wanted(by: id)
+    let wanted = requirements(of: id)
     if let common = commonLack(wanted, known) { return lines + [common] }
     return lines
       + listed(known) { number in

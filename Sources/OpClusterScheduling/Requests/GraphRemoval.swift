@@ -7,7 +7,7 @@ public import OpClusterModel
 extension Scheduler {
   /// Costs the named graphs, and one pass over the remembered ones.
   mutating func removeGraphs(
-    _ asker: Asker, _ named: [GraphID], into turn: inout Turn
+    _ asker: Asker, _ named: [GraphID], into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
     guard named.count <= Limits.graphsPerRemoval else {
       throw Refusal(
@@ -54,18 +54,5 @@ extension Scheduler {
     if removed.isEmpty { return [] }
     defer { removed = [] }
     return removed
-  }
-}
-
-extension ClusterState {
-  /// Applies the fact of a removal.
-  mutating func forgetGraphs(_ removed: [GraphID]) {
-    var wasThere = false
-    for id in removed {
-      guard let known = ended.removeValue(forKey: id) else { continue }
-      outputAccounts.remembered -= known.outputBytes
-      wasThere = true
-    }
-    if wasThere { endedOrder.removeAll { ended[$0] == nil } }
   }
 }

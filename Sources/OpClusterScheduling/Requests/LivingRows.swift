@@ -26,7 +26,7 @@ extension Scheduler {
       guard let graph = try resolveGraphs(selection).first else {
         throw Refusal(.unknownGraph, "no living graph matches")
       }
-      var structure = state.structure(of: graphs[graph.number], finishedAt: .unknown)
+      var structure = state.graphStructure(of: graphs[graph.number], finishedAt: .unknown)
       structure.lastEvent = counters.lastEvent
       return .structure(structure)
     case .explain(let selection):
@@ -116,7 +116,7 @@ extension Scheduler {
     row.submittedAt = graph.submittedAt
     row.startedAt = moments[id]?.started ?? .unknown
     if row.isReady, !cell.isCancelled, cell.phase != .finished {
-      row.readyAt = state.readyAt(id, number)
+      row.readyAt = state.readyTime(id, number)
     }
     if cell.isTimed {
       row.notBefore = stage.template.notBefore?.moment(submittedAt: graph.submittedAt)
@@ -165,83 +165,5 @@ extension Scheduler {
     row.trouble = heard.trouble?.worst?.text(at: now) ?? ""
     row.isSetAside = heard.trouble?.whole != nil
     return row
-  }
-}
-
-extension Work {
-  /// A description of one or two words.
-  var description: String {
-    switch self {
-    case .nothing: "join"
-    case .command: "command"
-    case .call(let type): "call \(type.name)"
-    case .blocks: "blocks"
-    }
-  }
-}
-
-extension GraphOutcome {
-  var graphState: GraphRow.State {
-    switch self {
-    case .succeeded: .succeeded
-    case .failed: .failed
-    case .cancelled: .cancelled
-    }
-  }
-}
-
-extension Stage {
-  fileprivate func outline(queue: String) -> GraphStructure.Stage {
-    GraphStructure.Stage(
-      name: template.name, count: template.count, firstIndex: firstIndex,
-      isArray: template.isArray, indexRuns: template.indexRuns, queue: queue,
-      work: template.work.description, counts: counts)
-  }
-}
-
-extension ClusterState {
-  func row(of graph: Graph) -> GraphRow {
-    var counts = StateCounts()
-    for at in graph.stages.indices { counts.add(graph.stages[at].counts) }
-    return GraphRow(
-      graph: graph.id, name: graph.submission.name, state: state(of: graph),
-      counts: counts, submittedAt: graph.submittedAt, finishedAt: .unknown,
-      labels: graph.submission.labels, allowedFailures: graph.allowedFailures)
-  }
-
-  func state(of graph: Graph) -> GraphRow.State {
-    if graph.unfinished == 0 { return graph.outcome.graphState }
-    return graph.isSuspended ? .suspended : .running
-  }
-
-  /// The structure of a graph, living or just removed.
-  func structure(of graph: Graph, finishedAt: WallTime) -> GraphStructure {
-    var row = row(of: graph)
-    row.finishedAt = finishedAt
-    var stages: [GraphStructure.Stage] = []
-    stages.reserveCapacity(graph.stages.count)
-    for at in graph.stages.indices {
-      let queue = graph.stages[at].queue.number
-      stages.append(
-        graph.stages[at].outline(
-          queue: queues.contains(queue) ? queues[queue].settings.name : ""))
-    }
-    var edges = ElementEdges()
-    var total: UInt32 = 0
-    let plain = graph.submission.groupEdges.isEmpty
-    if plain {
-      for index in 0..<graph.operationCount where !graph.dependencies.isEmpty {
-        for position in graph.dependencies.range(of: index) {
-          total += 1
-          if total > 10_000 { continue }
-          edges.from.append(graph.dependencies[position].index)
-          edges.to.append(index)
-          edges.policies.append(graph.dependencies[position].policy)
-        }
-      }
-    }
-    return GraphStructure(
-      row: row, stages: stages, groupEdges: graph.submission.groupEdges,
-      elementEdges: edges, elementEdgeCount: total)
   }
 }

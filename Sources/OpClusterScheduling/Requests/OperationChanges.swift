@@ -4,23 +4,16 @@
 
 import OpClusterModel
 
-/// The change that a request makes to each selected operation.
-enum TargetChange: Sendable {
-  case priority(Priority)
-  case hold(Bool)
-  case queue(String)
-}
-
 extension Scheduler {
   mutating func change(
-    _ asker: Asker, _ target: OperationTarget, _ what: TargetChange, into turn: inout Turn
+    _ asker: Asker, _ target: OperationTarget, _ what: TargetChange, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply? {
     try change(asker, resolve(target, by: asker), what, into: &turn)
   }
 
   /// nil: workers must first return some operations; the request is decided afterwards.
   mutating func change(
-    _ asker: Asker, _ members: TargetMembers, _ what: TargetChange, into turn: inout Turn
+    _ asker: Asker, _ members: TargetMembers, _ what: TargetChange, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply? {
     let decided = try decide(what)
     var count = ChangeCount(late: UInt32(members.gone.count))
@@ -102,7 +95,7 @@ extension Scheduler {
   }
 
   private mutating func make(
-    _ what: Decided, of operations: [OperationID], into turn: inout Turn
+    _ what: Decided, of operations: [OperationID], into turn: inout SchedulingTurn
   ) {
     switch what {
     case .priority(let priority):

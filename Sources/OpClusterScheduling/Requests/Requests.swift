@@ -5,7 +5,7 @@ import OpClusterModel
 
 extension Scheduler {
   mutating func handleClient(
-    _ asker: Asker, _ request: ClientRequest, into turn: inout Turn
+    _ asker: Asker, _ request: ClientRequest, into turn: inout SchedulingTurn
   ) {
     reply(to: asker, into: &turn) { (core, turn) throws(Refusal) in
       try core.steer(asker, request, into: &turn)
@@ -14,8 +14,8 @@ extension Scheduler {
 
   /// Answers with the reply or refusal of `decide`; nil: the answer comes later.
   mutating func reply(
-    to asker: Asker, into turn: inout Turn,
-    _ decide: (inout Scheduler, inout Turn) throws(Refusal) -> ClientReply?
+    to asker: Asker, into turn: inout SchedulingTurn,
+    _ decide: (inout Scheduler, inout SchedulingTurn) throws(Refusal) -> ClientReply?
   ) {
     do throws(Refusal) {
       if let reply = try decide(&self, &turn) { turn.answer(asker, reply) }
@@ -26,7 +26,7 @@ extension Scheduler {
 
   /// nil: the answer comes later.
   private mutating func steer(
-    _ asker: Asker, _ request: ClientRequest, into turn: inout Turn
+    _ asker: Asker, _ request: ClientRequest, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply? {
     switch request {
     case .submit(let submission):
@@ -85,7 +85,7 @@ extension Scheduler {
   // MARK: - Submitting
 
   private mutating func submit(
-    _ submitted: GraphSubmission, into turn: inout Turn
+    _ submitted: GraphSubmission, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
     // 0 without a key and a journal: nobody can repeat the submission, and nobody reads the hash.
     let isAnonymous = submitted.key.text.isEmpty
@@ -115,7 +115,7 @@ extension Scheduler {
 
   private mutating func cancel(
     _ asker: Asker, _ request: ClientRequest, _ members: TargetMembers, _ reason: String,
-    _ grace: Span?, into turn: inout Turn
+    _ grace: Span?, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply? {
     if reason.utf8.count > Limits.reasonBytes {
       throw Refusal(.limitExceeded, "the reason has more than \(Limits.reasonBytes) bytes")
@@ -139,7 +139,7 @@ extension Scheduler {
     for runs in members.runs {
       var marked = OperationRuns(graph: runs.graph)
       runs.forEachOperation { id in
-        let verdict = verdict(before: id)
+        let verdict = cancelVerdict(before: id)
         total += 1
         if verdicts.count < Limits.rowsPerReply {
           verdicts.append(CancelVerdict(operation: id, verdict: verdict))
@@ -162,7 +162,7 @@ extension Scheduler {
     return nil
   }
 
-  private func verdict(before id: OperationID) -> CancelVerdict.Verdict {
+  private func cancelVerdict(before id: OperationID) -> CancelVerdict.Verdict {
     let cell = graphs[id.graph.number].cell(id.index)
     if cell.phase == .finished { return .alreadyFinished }
     if cell.isCancelled { return .alreadyCancelled }
@@ -171,7 +171,7 @@ extension Scheduler {
 
   /// Tells the holders of members: unstarted ones are recalled, running ones are told to stop.
   mutating func tellHolders(
-    _ members: [OperationID], _ grace: Span? = nil, into turn: inout Turn
+    _ members: [OperationID], _ grace: Span? = nil, into turn: inout SchedulingTurn
   ) {
     for id in members where graphs.contains(id.graph.number) {
       let cell = graphs[id.graph.number].cell(id.index)
@@ -197,7 +197,7 @@ extension Scheduler {
   // MARK: - Queues and graphs
 
   private mutating func suspend(
-    _ asker: Asker, _ selection: Selection, _ isSuspended: Bool, into turn: inout Turn
+    _ asker: Asker, _ selection: Selection, _ isSuspended: Bool, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply? {
     let chosen = try resolveGraphs(selection, by: asker)
     var held: [OperationID] = []
@@ -219,7 +219,7 @@ extension Scheduler {
   }
 
   private mutating func createQueue(
-    _ settings: QueueSettings, into turn: inout Turn
+    _ settings: QueueSettings, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
     try check(name: settings.name)
     try settings.pool.checkPool()
@@ -242,7 +242,7 @@ extension Scheduler {
   }
 
   private mutating func change(
-    _ asker: Asker, _ id: QueueID, _ change: QueueChange, into turn: inout Turn
+    _ asker: Asker, _ id: QueueID, _ change: QueueChange, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply? {
     var settings = queues[id.number].settings
     if let name = change.newName, name != settings.name {
@@ -276,7 +276,7 @@ extension Scheduler {
     recallBeyondLimit(id.number, into: &turn)
     guard change.isSuspended == true else { return .done(turn.commit) }
     let held = state.heldUnstarted(in: id)
-    let running = executing(in: id)
+    let running = executingOperations(in: id)
     deferred.append(
       DeferredRequest(
         asker: asker, awaiting: held.filter { state.isRecalling($0) },
@@ -284,7 +284,7 @@ extension Scheduler {
     return nil
   }
 
-  private func executing(in queue: QueueID) -> [OperationID] {
+  private func executingOperations(in queue: QueueID) -> [OperationID] {
     workers.numbers.flatMap { state.heldBy(WorkerID($0)) }.filter { id in
       let graph = id.graph.number
       let stage = graphs[graph].stageNumber(of: id.index)
@@ -294,7 +294,7 @@ extension Scheduler {
   }
 
   private mutating func remove(
-    _ id: QueueID, into turn: inout Turn
+    _ id: QueueID, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
     let queue = queues[id.number]
     if id == .main { throw Refusal(.badRequest, "the queue default always exists") }
@@ -316,7 +316,7 @@ extension Scheduler {
   }
 
   private mutating func drain(
-    _ name: String, into turn: inout Turn
+    _ name: String, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
     guard let worker = workerByName[name], workers.contains(worker.number) else {
       throw Refusal(
@@ -325,22 +325,11 @@ extension Scheduler {
     return startDraining(worker, into: &turn) ? .done(turn.commit) : .done(lastCommit)
   }
 
-  /// Starts to drain a worker, at a client's or its own request: it gets nothing new, and its
-  /// unstarted operations go elsewhere (S148). False if it is already draining.
-  @discardableResult
-  mutating func startDraining(_ worker: WorkerID, into turn: inout Turn) -> Bool {
-    if workers[worker.number].isDraining { return false }
-    commit(.workerDraining(worker), into: &turn)
-    _ = turn.orders(for: worker)
-    recallSurplus(into: &turn)
-    return true
-  }
-
   // MARK: - Edges
 
   private mutating func addDependency(
     _ asker: Asker, _ request: ClientRequest, _ from: OperationID, _ to: OperationID,
-    _ policy: EdgePolicy, _ allowsCycle: Bool, into turn: inout Turn
+    _ policy: EdgePolicy, _ allowsCycle: Bool, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply? {
     if from == to { throw Refusal(.selfDependency, "\(state.shown(to)) cannot wait for itself") }
     try checkKnown(from)
@@ -368,7 +357,7 @@ extension Scheduler {
 
   private mutating func removeDependency(
     _ asker: Asker, _ request: ClientRequest, _ from: OperationID, _ to: OperationID,
-    into turn: inout Turn
+    into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply? {
     guard let cell = try cellUnlessGone(to) else { return .effect(false) }
     if policyOf(from, to) == nil {
@@ -397,7 +386,7 @@ extension Scheduler {
   /// Recalls a dispatched, unstarted operation before the request is decided (S34, S52).
   private mutating func deferIfHeld(
     _ asker: Asker, _ request: ClientRequest, _ id: OperationID, _ cell: OperationCell,
-    into turn: inout Turn
+    into turn: inout SchedulingTurn
   ) -> Bool {
     guard cell.phase == .dispatched else { return false }
     deferRequest(
@@ -424,7 +413,7 @@ extension Scheduler {
   }
 }
 
-extension Turn {
+extension SchedulingTurn {
   mutating func answer(_ asker: Asker, _ reply: ClientReply) {
     afterDurable.append(.toClient(asker.peer, asker.request, reply))
   }

@@ -51,3 +51,11 @@ struct ClusterState: Sendable {
     addQueue(QueueID.main, QueueSettings(name: "default"), owner: nil)
   }
 }
+
+extension ClusterState {
+  mutating func addQueue(_ id: QueueID, _ settings: QueueSettings, owner: GraphID?) {
+    queues.insert(Queue(id: id, settings: settings, owner: owner), number: id.number)
+    queueByName[settings.name] = id
+    counters.lastQueue = max(counters.lastQueue, id.number)
+  }
+}

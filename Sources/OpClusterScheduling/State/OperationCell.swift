@@ -98,3 +98,10 @@ struct OperationCell: Equatable, Sendable {
     }
   }
 }
+
+extension OperationRuns {
+  @inline(__always)
+  func forEachOperation(_ body: (OperationID) -> Void) {
+    forEach { body(OperationID(graph: graph, index: $0)) }
+  }
+}

@@ -7,7 +7,7 @@ import OpClusterModel
 extension Scheduler {
   /// Sends dependents of a just dispatched operation ahead of time, and in turn their dependents.
   mutating func dispatchAhead(
-    after id: OperationID, to worker: WorkerID, into turn: inout Turn
+    after id: OperationID, to worker: WorkerID, into turn: inout SchedulingTurn
   ) {
     guard aheadPauses == 0, lingering.isEmpty, !graphs[id.graph.number].dependents.isEmpty else {
       return
@@ -51,7 +51,7 @@ extension Scheduler {
     for position in graphs[graph].dependencies.range(of: id.index) {
       let edge = graphs[graph].dependencies[position]
       let on = graphs[graph].operation(edge.index)
-      if state.ending(of: on) != nil || removed?.contains(on) == true { continue }
+      if state.knownEnding(of: on) != nil || removed?.contains(on) == true { continue }
       guard holds(on, worker, edge.policy) else { return nil }
       awaits.append(LocalDependency(operation: on, policy: edge.policy))
     }
@@ -87,35 +87,5 @@ extension Scheduler {
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     let template = graphs[id.graph.number].stages[stage].template
     return policy == .succeeded || template.retry.maximum == 0
-  }
-}
-
-extension ClusterState {
-  /// Recalls the dependents that were sent ahead for this operation.
-  mutating func recallAhead(of id: OperationID, into turn: inout Turn) {
-    for dependent in aheadDependents(of: id) { askRecall(dependent, into: &turn) }
-  }
-
-  /// Whether a dependent of this operation was sent ahead of time.
-  func isAwaitedAhead(_ id: OperationID) -> Bool {
-    let graph = id.graph.number
-    return graphs[graph].dependents.range(of: id.index).contains { position in
-      let cell = graphs[graph].cell(graphs[graph].dependents[position].index)
-      return cell.flags.contains(.ahead) && cell.phase == .dispatched
-    }
-  }
-
-  /// The dependents of this operation that were sent ahead of time.
-  func aheadDependents(of id: OperationID) -> [OperationID] {
-    let graph = id.graph.number
-    var found: [OperationID] = []
-    for position in graphs[graph].dependents.range(of: id.index) {
-      let index = graphs[graph].dependents[position].index
-      let cell = graphs[graph].cell(index)
-      if cell.flags.contains(.ahead), cell.phase == .dispatched {
-        found.append(graphs[graph].operation(index))
-      }
-    }
-    return found
   }
 }

@@ -5,7 +5,7 @@
 import OpClusterModel
 
 extension Scheduler {
-  mutating func assign(into turn: inout Turn) {
+  mutating func assign(into turn: inout SchedulingTurn) {
     state.sweepLines()
     if !doubtful.isEmpty { returnDoubtful() }
     // Repeated until nothing changes: a join point that ends here may make others ready.
@@ -14,7 +14,7 @@ extension Scheduler {
   }
 
   /// Runs one pass over all queues; true if another pass could find more.
-  private mutating func assignOnce(into turn: inout Turn) -> Bool {
+  private mutating func assignOnce(into turn: inout SchedulingTurn) -> Bool {
     let (first, isOnly) = firstWaitingQueue()
     guard let first else { return false }
     // Kept between turns to reuse the memory of its arrays.
@@ -95,7 +95,8 @@ extension Scheduler {
   }
 
   private mutating func serve(
-    _ queue: UInt32, atMost share: UInt32, _ pass: inout AssignmentPass, into turn: inout Turn
+    _ queue: UInt32, atMost share: UInt32, _ pass: inout AssignmentPass,
+    into turn: inout SchedulingTurn
   ) -> Service {
     let pool = pass.pool(of: queue, queues[queue].settings) { workers($0, inPoolOf: queue) }
     while true {
@@ -179,7 +180,7 @@ extension Scheduler {
     while let candidate = line.first(
       within: { level in
         let rank = state.reachRank(queue, level: level)
-        var reach = reaches[rank] ?? reach(of: candidates, for: rank, at: now)
+        var reach = reaches[rank] ?? reachOfWorkers(candidates, for: rank, at: now)
         reaches[rank] = reach
         reach.now.kinds &= ~closedKinds
         return reach
@@ -219,62 +220,8 @@ extension Scheduler {
       candidate, untilWorkersChange: !pass.workers.contains { fits($0, number) })
   }
 
-  /// Whether anything stands in a queue's line above a level.
-  mutating func hasWaiting(_ queue: UInt32, above level: Int, at now: Instant) -> Bool {
-    guard queues[queue].line.hasRuns(above: level) else { return false }
-    var line = state.takeLine(of: queue)
-    defer { state.putBack(&line, of: queue) }
-    return line.stands(above: level) { settleHead($0, $1, atMost: 1, [], now) }
-  }
-
-  /// The part of a run at the head of a line that still stands there, at most `most`.
-  private mutating func settleHead(
-    _ run: ReadyRun, _ level: Int, atMost most: UInt32, _ candidates: [UInt32], _ now: Instant
-  ) -> Line.Settling {
-    let graph = run.graph.number
-    guard graphs.contains(graph) else { return .gone }
-    if graphs[graph].isSuspended {
-      state.parkInGraph(run)
-      return .gone
-    }
-    let stage = graphs[graph].stageNumber(of: run.first)
-    if state.parallelRoom(graph, stage) == 0 {
-      state.parkInStage(run, stage)
-      return .gone
-    }
-    let skip = state.skip(run, level, stage)
-    if skip == run.count { return .gone }
-    var valid: UInt32 = 1
-    var bound = min(run.count - skip, most)
-    if bound > 8 {
-      let queue = graphs[graph].queue(of: run.first, stage: stage).number
-      let rank = Rank(queues[queue].settings.qos, queue: queue, level: level)
-      bound = min(
-        bound, useful(graphs[graph].stages[stage].demandClass, rank, candidates, at: now))
-    }
-    while valid < bound, state.standsInLine(run, skip + valid, level, stage) { valid += 1 }
-    return .stands(skip: skip, valid: valid)
-  }
-
-  /// A number of ready operations of a class beyond which more would not change the distribution.
-  private func useful(
-    _ demandClass: Int, _ rank: Rank, _ candidates: [UInt32], at now: Instant
-  ) -> UInt32 {
-    if classes[demandClass].demandClass.isInside { return .max }
-    let demand = classes[demandClass].demandClass.demand
-    var eligible: UInt32 = 0
-    var most: UInt32 = 1
-    for number in candidates where fits(number, demandClass) {
-      eligible += 1
-      most = max(
-        most, free(number).count(fitting: demand), room(at: number, for: rank, at: now))
-    }
-    let (useful, isTooMuch) = most.multipliedReportingOverflow(by: max(eligible, 1))
-    return isTooMuch ? .max : useful
-  }
-
   /// Passes join points through all states at once, inside the coordinator (S4).
-  private mutating func join(_ run: ReadyRun, _ count: UInt32, into turn: inout Turn) {
+  private mutating func join(_ run: ReadyRun, _ count: UInt32, into turn: inout SchedulingTurn) {
     for offset in 0..<count {
       let id = OperationID(graph: run.graph, index: run.first + offset)
       commit(.succeeded, id, into: &turn)
@@ -329,7 +276,7 @@ extension Scheduler {
   // MARK: - Handing over
 
   private mutating func dispatch(
-    _ run: ReadyRun, _ count: UInt32, to worker: WorkerID, into turn: inout Turn
+    _ run: ReadyRun, _ count: UInt32, to worker: WorkerID, into turn: inout SchedulingTurn
   ) {
     if workers[worker.number].held == 0, workers[worker.number].executing == 0 {
       conversations[worker.number].busySince = turn.now
@@ -351,7 +298,8 @@ extension Scheduler {
 
   /// Hands one attempt over; false if the operation failed because of its inputs instead.
   mutating func dispatch(
-    _ id: OperationID, to worker: WorkerID, awaits: [LocalDependency], into turn: inout Turn
+    _ id: OperationID, to worker: WorkerID, awaits: [LocalDependency],
+    into turn: inout SchedulingTurn
   ) -> Bool {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
@@ -382,30 +330,8 @@ extension Scheduler {
     return true
   }
 
-  /// The element's argument, followed by added blocks: joined, they are one list (S120).
-  private func argument(of id: OperationID, _ stage: Int) -> [UInt8] {
-    let graph = id.graph.number
-    let blocks = graphs[graph].addedBlocks[id.index] ?? []
-    if graphs[graph].stages[stage].template.elementArguments.isEmpty { return blocks }
-    let element = Int(graphs[graph].stages[stage].element(id.index))
-    return graphs[graph].stages[stage].template.elementArguments[element] + blocks
-  }
-
-  /// The reason why these inputs cannot be delivered; nil if they can.
-  private func lack(of inputs: [DependencyInput]) -> String? {
-    if let missing = inputs.first(where: { $0.output?.isEmpty ?? false }) {
-      return
-        "the output of \(state.shown(missing.operation)) had no room in the coordinator's memory: "
-        + "beyond \(Limits.keptOutputBytesPerOperation) bytes an operation, "
-        + "\(Limits.keptOutputBytesPerPrincipal >> 20) MiB are kept for one client and "
-        + "\(Limits.keptOutputBytes >> 20) for all; leave what is large in a file and say where"
-    }
-    return inputs.reduce(0, { $0 + ($1.output?.count ?? 0) }) > Limits.inputBytes
-      ? "the outputs of its dependencies exceed \(Limits.inputBytes) bytes together" : nil
-  }
-
   private mutating func refuseInputs(
-    _ id: OperationID, _ lack: String, into turn: inout Turn
+    _ id: OperationID, _ lack: String, into turn: inout SchedulingTurn
   ) {
     var result = AttemptResult()
     result.cause = .missingInput
@@ -426,7 +352,7 @@ extension Scheduler {
   /// queue that the template names: the stage's own, or, if that was removed, the operation's.
   private mutating func announce(
     _ stage: Int, of id: OperationID, in own: QueueID, to worker: WorkerID, _ at: Int,
-    _ turn: inout Turn
+    _ turn: inout SchedulingTurn
   ) -> QueueID {
     let graph = id.graph
     let usual = graphs[graph.number].stages[stage].queue
@@ -442,41 +368,6 @@ extension Scheduler {
     turn.orders[at].orders.templates.append(announcement)
     return named
   }
-
-  /// The outputs of its finished dependencies (S135, S138): of whole stages only existing outputs.
-  func inputs(of id: OperationID, _ stage: Int) -> [DependencyInput] {
-    let graph = id.graph.number
-    if !graphs[graph].hasDependencies(id.index, stage) { return [] }
-    var inputs: [DependencyInput] = []
-    for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
-      for index in graphs[graph].stages[edge.stage].indices
-      where graphs[graph].outputs[index] != nil {
-        if let input = input(from: graphs[graph].operation(index)) { inputs.append(input) }
-      }
-    }
-    graphs[graph].forEachDependency(of: id.index) { on, _ in
-      if let input = input(from: on) { inputs.append(input) }
-    }
-    return inputs
-  }
-
-  /// nil: it has not ended, or its graph is no longer remembered.
-  private func input(from id: OperationID) -> DependencyInput? {
-    guard let outcome = state.ending(of: id)?.outcome else { return nil }
-    guard graphs.contains(id.graph.number) else {
-      let output = state.lacksOutput(id) ? [] : ended[id.graph]?.output(of: id.index)
-      return DependencyInput(
-        operation: id, name: "", index: nil, outcome: outcome, output: output)
-    }
-    let stage = graphs[id.graph.number].stages[
-      graphs[id.graph.number].stageNumber(of: id.index)]
-    let shown =
-      stage.template.isArray
-      ? stage.template.shownIndex(ofElement: stage.element(id.index)) : nil
-    return DependencyInput(
-      operation: id, name: stage.template.name, index: shown, outcome: outcome,
-      output: outcome == .succeeded ? graphs[id.graph.number].outputs[id.index] : nil)
-  }
 }
 
 extension Graph {
@@ -489,12 +380,6 @@ extension Graph {
     }
     announcement.submitter = submission.submitter
     return announcement
-  }
-
-  /// Whether an operation has, or had, any dependency.
-  fileprivate func hasDependencies(_ index: UInt32, _ stage: Int) -> Bool {
-    !dependencies.range(of: index).isEmpty || !stages[stage].incoming.isEmpty
-      || (!extraDependencies.isEmpty && extraDependencies[index] != nil)
   }
 }
 
@@ -512,88 +397,5 @@ extension Stage {
     announcement.fillsInput = template.fillsInput
     announcement.isExclusive = template.isExclusive
     return announcement
-  }
-}
-
-extension Resources {
-  /// How many times `demand` fits; at most 65,536, and 0 if any amount is overdrawn.
-  func count(fitting demand: Resources) -> UInt32 {
-    var count: Int64 = 65_536
-    func bound(_ free: Int64, _ wanted: Int64) {
-      if wanted > 0 { count = min(count, max(free, 0) / wanted) }
-    }
-    bound(cpus.tenThousandths, demand.cpus.tenThousandths)
-    bound(memoryBytes, demand.memoryBytes)
-    bound(gpus.tenThousandths, demand.gpus.tenThousandths)
-    for wanted in demand.custom {
-      bound(amount(named: wanted.name).tenThousandths, wanted.amount.tenThousandths)
-    }
-    return UInt32(count)
-  }
-}
-
-extension ClusterState {
-  /// Puts a run in line.
-  mutating func enterLine(_ run: ReadyRun, _ queue: UInt32, demandClass: Int, level: Int) {
-    if queues[queue].line.isEmpty { noteLined(queue) }
-    queues[queue].line.add(run, of: lineClass(demandClass), level: level)
-    if queues[queue].line.hasBecomeDue { crowdedQueues.append(queue) }
-  }
-
-  /// Notes that the line of a queue is no longer empty.
-  mutating func noteLined(_ queue: UInt32) {
-    var (low, high) = (0, linedQueues.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if linedQueues[middle] < queue { low = middle + 1 } else { high = middle }
-    }
-    if low < linedQueues.count, linedQueues[low] == queue { return }
-    linedQueues.insert(queue, at: low)
-  }
-
-  /// Removes obsolete runs from long lines. Only between turns: inside of one, a run may stand in
-  /// line a moment before it is ready.
-  mutating func sweepLines() {
-    if crowdedQueues.isEmpty { return }
-    for queue in crowdedQueues where queues.contains(queue) {
-      guard queues[queue].line.isDueForSweep else { continue }
-      var line = Line()
-      swap(&line, &queues[queue].line)
-      line.sweep { run, level in
-        guard graphs.contains(run.graph.number) else { return .gone }
-        let stage = graphs[run.graph.number].stageNumber(of: run.first)
-        let skip = skip(run, level, stage)
-        return skip == run.count ? .gone : .stands(skip: skip, valid: 1)
-      }
-      swap(&line, &queues[queue].line)
-    }
-    crowdedQueues.removeAll(keepingCapacity: true)
-  }
-
-  /// The number of first operations of a run that do not stand in line.
-  func skip(_ run: ReadyRun, _ level: Int, _ stage: Int) -> UInt32 {
-    var skip: UInt32 = 0
-    while skip < run.count, !standsInLine(run, skip, level, stage) { skip += 1 }
-    return skip
-  }
-
-  func parallelRoom(_ graph: UInt32, _ stage: Int) -> UInt32 {
-    let bound = graphs[graph].stages[stage].template.maximumParallel
-    return bound == 0 ? .max : bound - min(bound, graphs[graph].stages[stage].inFlight)
-  }
-
-  func standsInLine(
-    _ run: ReadyRun, _ offset: UInt32, _ level: Int, _ stage: Int
-  ) -> Bool {
-    let graph = run.graph.number
-    let index = run.first + offset
-    guard let cell = graphs[graph].cells.stored(index) else {
-      return graphs[graph].stages[stage].pristine.phase == .ready
-    }
-    guard cell.isInLine else { return false }
-    if !cell.flags.contains(.changed) { return true }
-    let priority = graphs[graph].priority(of: index, stage: stage)
-    return graphs[graph].place(of: index) == run.place + UInt64(offset)
-      && (level == Line.barrierLevel || Line.level(of: priority) == level)
   }
 }

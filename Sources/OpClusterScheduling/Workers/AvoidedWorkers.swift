@@ -27,21 +27,3 @@ extension Scheduler {
       + "it failed"
   }
 }
-
-extension ClusterState {
-  /// Notes the worker of a failed attempt that another attempt follows.
-  mutating func noteAvoided(
-    _ id: OperationID, _ cell: OperationCell, _ stage: Int, after cause: FailureCause,
-    into turn: Turn
-  ) {
-    let graph = id.graph.number
-    guard graphs[graph].stages[stage].template.retry.avoidsWorker, !turn.isReplay,
-      cell.worker != 0, cause != .workerStopped
-    else { return }
-    var avoided = graphs[graph].avoided[id.index] ?? []
-    avoided.removeAll { $0 == cell.worker || !workers.contains($0) }
-    if avoided.count >= Limits.workersAvoided { avoided.removeFirst() }
-    avoided.append(cell.worker)
-    graphs[graph].avoided[id.index] = avoided
-  }
-}

@@ -6,7 +6,7 @@ public import OpClusterModel
 
 extension Scheduler {
   mutating func handleWorker(
-    _ peer: PeerID, _ message: WorkerMessage, into turn: inout Turn
+    _ peer: PeerID, _ message: WorkerMessage, into turn: inout SchedulingTurn
   ) {
     if case .hello(let hello) = message { return greet(peer, hello, into: &turn) }
     guard let worker = workerByPeer[peer], workers.contains(worker.number) else {
@@ -32,7 +32,8 @@ extension Scheduler {
 
   // MARK: - Hello
 
-  private mutating func greet(_ peer: PeerID, _ hello: WorkerHello, into turn: inout Turn) {
+  private mutating func greet(_ peer: PeerID, _ hello: WorkerHello, into turn: inout SchedulingTurn)
+  {
     guard let version = ProtocolVersions.current.common(with: hello.versions) else {
       return turn.refuse(peer, versionRefusal(hello.versions))
     }
@@ -112,7 +113,7 @@ extension Scheduler {
 
   private mutating func welcome(
     _ hello: WorkerHello, _ worker: WorkerID, _ peer: PeerID, _ version: UInt32,
-    into turn: inout Turn
+    into turn: inout SchedulingTurn
   ) {
     let number = worker.number
     if let old = conversations[number].peer, old != peer {
@@ -130,7 +131,7 @@ extension Scheduler {
     compareWithKinds(number)
     let stale = reconcile(worker, hello, into: &turn)
     var welcome = Welcome(
-      conversation: conversation(with: worker), version: version, worker: worker,
+      conversation: conversationNow(with: worker), version: version, worker: worker,
       timing: timing, stale: stale, clientEndpoint: clientEndpoint)
     welcome.known = state.mark(lastCommit)
     turn.afterDurable.append(.toWorker(peer, .welcome(welcome)))
@@ -142,7 +143,7 @@ extension Scheduler {
     repeatOrders(to: worker, isBackAfterRestart: isBackAfterRestart, into: &turn)
   }
 
-  func conversation(with worker: WorkerID) -> Conversation {
+  func conversationNow(with worker: WorkerID) -> Conversation {
     Conversation(
       epoch: counters.epoch, session: workers[worker.number].session,
       increment: conversations[worker.number].increment)
@@ -151,7 +152,7 @@ extension Scheduler {
   /// Compares the attempts that the worker lists with those that were handed to it. Returns the
   /// listed attempts that are no longer its own.
   private mutating func reconcile(
-    _ worker: WorkerID, _ hello: WorkerHello, into turn: inout Turn
+    _ worker: WorkerID, _ hello: WorkerHello, into turn: inout SchedulingTurn
   ) -> [AttemptID] {
     let claimed = Set(hello.held).union(hello.executing)
     for id in state.heldBy(worker) {
@@ -177,7 +178,7 @@ extension Scheduler {
 
   /// Handles a running attempt that its own worker no longer knows.
   private mutating func concludeLoss(
-    _ id: OperationID, _ worker: WorkerID, into turn: inout Turn
+    _ id: OperationID, _ worker: WorkerID, into turn: inout SchedulingTurn
   ) {
     var result = AttemptResult()
     result.cause = .lost
@@ -191,13 +192,13 @@ extension Scheduler {
 
   /// Repeats recalls and cancellations that have not been answered.
   private mutating func repeatOrders(
-    to worker: WorkerID, isBackAfterRestart: Bool, into turn: inout Turn
+    to worker: WorkerID, isBackAfterRestart: Bool, into turn: inout SchedulingTurn
   ) {
     for id in state.heldBy(worker) {
       let cell = graphs[id.graph.number].cell(id.index)
       let attempt = AttemptID(operation: id, attempt: cell.attempt)
       let isWanted =
-        cell.flags.contains(.recalling) || cell.isCancelled || isSuspended(id)
+        cell.flags.contains(.recalling) || cell.isCancelled || waitsForResumption(id)
         || (isBackAfterRestart && mayWaitInVain(id))
       if cell.isHeldUnstarted, isWanted {
         state.markRecalling(id)
@@ -218,7 +219,7 @@ extension Scheduler {
     return hasDependencies
   }
 
-  private func isSuspended(_ id: OperationID) -> Bool {
+  private func waitsForResumption(_ id: OperationID) -> Bool {
     let graph = graphs[id.graph.number]
     let queue = graph.queue(of: id.index, stage: graph.stageNumber(of: id.index))
     return graph.isSuspended || !queues[queue.number].isRunning
@@ -234,7 +235,7 @@ extension Scheduler {
     if conversations[worker.number].peer == peer { conversations[worker.number].peer = nil }
   }
 
-  mutating func handleTick(_ durable: CommitIndex, into turn: inout Turn) {
+  mutating func handleTick(_ durable: CommitIndex, into turn: inout SchedulingTurn) {
     // The coordinator's own pause counts as no worker's silence (F6): send first, judge later.
     let pause = turn.now - lastTick
     lastTick = turn.now
@@ -273,7 +274,7 @@ extension Scheduler {
 
   /// Sends heartbeats only, while decisions wait for the disk (G22): a worker without heartbeats
   /// gives up its operations. Changes no fact.
-  public mutating func keepTalking(_ durable: CommitIndex, into turn: inout Turn) {
+  public mutating func keepTalking(_ durable: CommitIndex, into turn: inout SchedulingTurn) {
     for number in workers.numbers where !waitsForWelcome(number, durable) {
       beat(number, into: &turn)
     }
@@ -281,7 +282,7 @@ extension Scheduler {
 
   /// Sends a heartbeat. It claims no fact, so unlike orders it does not wait for the disk, and the
   /// worker does not look for another connection (F51).
-  private mutating func beat(_ number: UInt32, into turn: inout Turn) {
+  private mutating func beat(_ number: UInt32, into turn: inout SchedulingTurn) {
     // Not to a suspect: a worker that hears but is not heard would keep its lease past its loss
     // (S147), and would not look for a better connection.
     guard let peer = conversations[number].peer, !conversations[number].isSuspect,
@@ -289,12 +290,12 @@ extension Scheduler {
     else { return }
     conversations[number].lastSpoken = turn.now
     var beat = WorkerOrders(
-      conversation: conversation(with: WorkerID(number)), number: 0, acknowledged: 0)
+      conversation: conversationNow(with: WorkerID(number)), number: 0, acknowledged: 0)
     beat.heard = conversations[number].reportTaken
     turn.atOnce.append(.toWorker(peer, .orders(beat)))
   }
 
-  private mutating func wakeBackoffs(into turn: inout Turn) {
+  private mutating func wakeBackoffs(into turn: inout SchedulingTurn) {
     while let first = backoffs.min, first.until <= turn.now {
       backoffs.removeMin()
       let id = first.operation
@@ -337,7 +338,7 @@ extension Scheduler {
   }
 
   /// Declares a worker lost, because its lease has expired.
-  mutating func lose(_ worker: WorkerID, into turn: inout Turn) {
+  mutating func lose(_ worker: WorkerID, into turn: inout SchedulingTurn) {
     for id in mayHaveStarted(worker) { commit(.executing, id, into: &turn) }
     noteDown(workers[worker.number], turn)
     commit(.workerLost(worker), into: &turn)
@@ -357,20 +358,20 @@ extension Scheduler {
         let isSpared = cell.flags.contains(.recalling) && !state.runsOnce(id)
         if !cell.flags.contains(.ahead), !isSpared { held.append(id) }
       } else {
-        free.take(demand(of: id))
+        free.take(resourceDemand(of: id))
       }
     }
     held.sort { rank(of: $0) < rank(of: $1) }
     return held.filter { id in
       let stage = graphs[id.graph.number].stageNumber(of: id.index)
       let isOnce = graphs[id.graph.number].stages[stage].template.maximumLosses == 0
-      guard isOnce || free.covers(demand(of: id)) else { return false }
-      free.take(demand(of: id))
+      guard isOnce || free.covers(resourceDemand(of: id)) else { return false }
+      free.take(resourceDemand(of: id))
       return true
     }
   }
 
-  private func demand(of id: OperationID) -> Resources {
+  private func resourceDemand(of id: OperationID) -> Resources {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
     return classes[graphs[graph].stages[stage].demandClass].demandClass.demand
@@ -384,7 +385,7 @@ extension Scheduler {
     return (-priority.rawValue, graphs[graph].place(of: id.index))
   }
 
-  private mutating func noteDown(_ worker: WorkerRecord, _ turn: Turn) {
+  private mutating func noteDown(_ worker: WorkerRecord, _ turn: SchedulingTurn) {
     let wasHeard = conversations[worker.id.number].wasHeard
     let silence = max(turn.now - conversations[worker.id.number].lastHeard, .zero)
     let reason =
@@ -412,7 +413,7 @@ extension Scheduler {
 
   /// Ends running operations that allow no loss when their worker leaves in good order. The end is
   /// no loss, and it is a fact of its own, so that earlier journals keep their meaning (S12).
-  private mutating func endWhatMayNotRepeat(at worker: WorkerID, into turn: inout Turn) {
+  private mutating func endWhatMayNotRepeat(at worker: WorkerID, into turn: inout SchedulingTurn) {
     for id in state.heldBy(worker) {
       let cell = graphs[id.graph.number].cell(id.index)
       guard cell.phase == .executing, !cell.isHeldUnstarted, !cell.isCancelled, state.runsOnce(id)
@@ -425,7 +426,7 @@ extension Scheduler {
   }
 
   /// Lets workers forget ended graphs. Visits each worker for each graph.
-  mutating func forgetAtWorkers(_ graphs: [GraphID], into turn: inout Turn) {
+  mutating func forgetAtWorkers(_ graphs: [GraphID], into turn: inout SchedulingTurn) {
     for graph in graphs {
       for number in workers.numbers where conversations[number].toldTemplates[graph] != nil {
         conversations[number].toldTemplates[graph] = nil
@@ -437,7 +438,7 @@ extension Scheduler {
   }
 
   /// Lets a welcome in a turn without facts wait for earlier commits only.
-  mutating func settleWelcomes(_ turn: inout Turn) {
+  mutating func settleWelcomes(_ turn: inout SchedulingTurn) {
     if turn.isDurable { return }
     for number in turn.welcomed where workers.contains(number) {
       conversations[number].welcomedIn = lastCommit
@@ -448,11 +449,11 @@ extension Scheduler {
 
   /// Sends one message per worker and turn, numbered, with the acknowledgement that this turn makes
   /// durable.
-  mutating func sendOrders(into turn: inout Turn) {
+  mutating func sendOrders(into turn: inout SchedulingTurn) {
     for at in turn.orders.indices {
       let number = turn.orders[at].worker
       guard workers.contains(number), let peer = conversations[number].peer else { continue }
-      turn.orders[at].orders.conversation = conversation(with: WorkerID(number))
+      turn.orders[at].orders.conversation = conversationNow(with: WorkerID(number))
       turn.orders[at].orders.acknowledged = conversations[number].reportTaken
       turn.orders[at].orders.heard = conversations[number].reportTaken
       turn.orders[at].orders.drain = workers[number].isDraining
@@ -468,86 +469,8 @@ extension Scheduler {
   }
 }
 
-extension Turn {
+extension SchedulingTurn {
   fileprivate mutating func refuse(_ peer: PeerID, _ refusal: Refusal) {
     atOnce.append(.toWorker(peer, .refused(refusal)))
-  }
-}
-
-extension ClusterState {
-  // MARK: - Facts
-
-  mutating func addWorker(
-    _ id: WorkerID, _ name: String, _ session: WorkerSession, into turn: inout Turn
-  ) {
-    workers.insert(WorkerRecord(id: id, name: name, session: session), number: id.number)
-    counters.lastWorker = max(counters.lastWorker, id.number)
-    workerByName[name] = id
-    workerBySession[session] = id
-    emit(.workerJoined(name: name), about: .worker(id), into: &turn)
-  }
-
-  /// Gives a worker nothing new from now on, in any later conversation either (S148).
-  mutating func drainWorker(_ id: WorkerID, into turn: inout Turn) {
-    guard workers.contains(id.number) else { return }
-    workers[id.number].isDraining = true
-    emit(.workerDraining, about: .worker(id), into: &turn)
-  }
-
-  /// Releases all operations of a worker: unstarted attempts are ready again, running ones follow
-  /// their policy (S12, S101).
-  mutating func loseWorker(_ id: WorkerID, counts: Bool, into turn: inout Turn) {
-    guard workers.contains(id.number) else { return }
-    // Sorted, so that a restored state uses the same order: an end may be another's reason.
-    for operation in heldBy(id).sorted() {
-      let cell = graphs[operation.graph.number].cell(operation.index)
-      if cell.worker != id.number { continue }
-      if cell.isHeldUnstarted {
-        giveBack(operation, into: &turn)
-      } else {
-        interrupt(operation, cell, counts: counts, by: id, into: &turn)
-      }
-    }
-    let worker = workers[id.number]
-    if workerByName[worker.name] == id { workerByName[worker.name] = nil }
-    workerBySession[worker.session] = nil
-    workers.remove(id.number)
-    turn.orders.removeAll { $0.worker == id.number }
-    emit(counts ? .workerLost : .workerLeft, about: .worker(id), into: &turn)
-  }
-
-  mutating func interrupt(
-    _ id: OperationID, _ cell: OperationCell, counts: Bool, by worker: WorkerID,
-    into turn: inout Turn
-  ) {
-    var result = AttemptResult()
-    result.cause = counts ? .lost : .workerStopped
-    if counts, !SchedulingBug.uncountedLosses.isPlanted {
-      graphs[id.graph.number].update(id.index) { $0.losses = min($0.losses, .max - 1) + 1 }
-    }
-    let isFinal = cell.isCancelled || (counts && !mayRunAgainAfterLoss(id, counted: true))
-    note(result, of: id, ends: isFinal, by: worker, into: &turn)
-    if isFinal {
-      finishAttempt(id, result, into: &turn)
-    } else {
-      tryAgain(id, cause: result.cause, delay: .zero, into: &turn)
-      if !turn.isReplay { recallAhead(of: id, into: &turn) }
-    }
-  }
-
-  /// Whether an operation must not run again after a run that its worker did not complete.
-  func runsOnce(_ id: OperationID) -> Bool {
-    let graph = id.graph.number
-    return graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].template.maximumLosses == 0
-      && !SchedulingBug.repeatedStops.isPlanted
-  }
-
-  /// Whether another run may follow a loss: losses do not fail an operation until there are too
-  /// many (S12).
-  func mayRunAgainAfterLoss(_ id: OperationID, counted: Bool = false) -> Bool {
-    let graph = id.graph.number
-    let stage = graphs[graph].stageNumber(of: id.index)
-    let losses = UInt32(graphs[graph].cell(id.index).losses) + (counted ? 0 : 1)
-    return losses < graphs[graph].stages[stage].template.maximumLosses
   }
 }

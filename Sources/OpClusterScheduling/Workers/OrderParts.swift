@@ -17,7 +17,7 @@ extension WorkerOrders {
     for graph in forgottenGraphs {
       parts.add(Self.entryWeight) { $0.forgottenGraphs.append(graph) }
     }
-    return parts.finished(acknowledged: acknowledged, drain: drain)
+    return parts.allParts(acknowledged: acknowledged, drain: drain)
   }
 
   /// The maximal weight of a single attempt number.
@@ -61,7 +61,7 @@ private struct OrderParts {
     entries += 1
   }
 
-  func finished(acknowledged: UInt64, drain: Bool) -> [WorkerOrders] {
+  func allParts(acknowledged: UInt64, drain: Bool) -> [WorkerOrders] {
     var last = current
     last.acknowledged = acknowledged
     last.drain = drain

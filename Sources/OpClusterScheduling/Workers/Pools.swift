@@ -29,7 +29,7 @@ extension Scheduler {
   }
 
   /// The requirements of an operation, including its queue's pool.
-  func wanted(by id: OperationID) -> DemandClass {
+  func requirements(of id: OperationID) -> DemandClass {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
     var wanted = classes[graphs[graph].stages[stage].demandClass].demandClass

@@ -4,10 +4,21 @@
 import OpClusterModel
 
 extension Scheduler {
+  /// Starts to drain a worker, at a client's or its own request: it gets nothing new, and its
+  /// unstarted operations go elsewhere (S148). False if it is already draining.
+  @discardableResult
+  mutating func startDraining(_ worker: WorkerID, into turn: inout SchedulingTurn) -> Bool {
+    if workers[worker.number].isDraining { return false }
+    commit(.workerDraining(worker), into: &turn)
+    _ = turn.orders(for: worker)
+    recallSurplus(into: &turn)
+    return true
+  }
+
   /// Recalls unstarted operations that a worker holds beyond its capacity and will not start soon,
   /// if that helps: another worker has room, or something more urgent waits (S47). A draining
   /// worker returns all of them.
-  mutating func recallSurplus(into turn: inout Turn) {
+  mutating func recallSurplus(into turn: inout SchedulingTurn) {
     var isNeeded = false
     workers.forEachNumber { number in
       guard workers[number].held > 0 else { return true }
@@ -30,7 +41,7 @@ extension Scheduler {
     }
   }
 
-  private mutating func recallSurplus(of worker: UInt32, into turn: inout Turn) {
+  private mutating func recallSurplus(of worker: UInt32, into turn: inout SchedulingTurn) {
     let window = conversations[worker].prefetch(at: turn.now)
     var surplus = workers[worker].held - min(window, workers[worker].held)
     var free = free(worker)
@@ -107,7 +118,7 @@ extension Scheduler {
   }
 
   /// Recalls the newest operations that were handed over beyond the limit of a queue (S66).
-  mutating func recallBeyondLimit(_ queue: UInt32, into turn: inout Turn) {
+  mutating func recallBeyondLimit(_ queue: UInt32, into turn: inout SchedulingTurn) {
     let limit = queues[queue].isRunning ? queues[queue].settings.maximumConcurrent ?? .max : 0
     guard queues[queue].inFlight > limit else { return }
     var surplus = queues[queue].inFlight - limit
@@ -122,42 +133,5 @@ extension Resources {
   /// Whether more is in use than there is.
   fileprivate var isOverdrawn: Bool {
     cpus < .zero || memoryBytes < 0 || gpus < .zero || custom.contains { $0.amount < .zero }
-  }
-}
-
-extension ClusterState {
-  /// Asks the holder to return an unstarted attempt; it answers `recalled` or reports the start.
-  mutating func askRecall(_ id: OperationID, into turn: inout Turn) {
-    let graph = id.graph.number
-    let cell = graphs[graph].cell(id.index)
-    guard cell.isHeldUnstarted, !cell.flags.contains(.recalling), workers.contains(cell.worker)
-    else { return }
-    graphs[graph].update(id.index) { $0.flags.insert(.recalling) }
-    let at = turn.orders(for: WorkerID(cell.worker))
-    turn.orders[at].orders.recalls.append(AttemptID(operation: id, attempt: cell.attempt))
-  }
-
-  func isRecalling(_ id: OperationID) -> Bool {
-    graphs.contains(id.graph.number)
-      && graphs[id.graph.number].cell(id.index).flags.contains(.recalling)
-  }
-
-  /// The operations of a queue that are handed over and unstarted, by worker and time.
-  func heldUnstarted(in queue: QueueID) -> [OperationID] {
-    workers.numbers.flatMap { heldBy(WorkerID($0)) }.filter { id in
-      let graph = id.graph.number
-      let stage = graphs[graph].stageNumber(of: id.index)
-      return graphs[graph].cell(id.index).isHeldUnstarted
-        && graphs[graph].queue(of: id.index, stage: stage) == queue
-    }
-  }
-
-  /// Tells the worker to forget an attempt that has become impossible.
-  mutating func dropAtWorker(
-    _ id: OperationID, _ cell: OperationCell, into turn: inout Turn
-  ) {
-    guard cell.worker != 0, workers.contains(cell.worker), !turn.isReplay else { return }
-    let at = turn.orders(for: WorkerID(cell.worker))
-    turn.orders[at].orders.stale.append(AttemptID(operation: id, attempt: cell.attempt))
   }
 }

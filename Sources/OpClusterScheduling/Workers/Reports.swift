@@ -5,10 +5,10 @@ import OpClusterModel
 
 extension Scheduler {
   mutating func take(
-    _ report: WorkerReport, from worker: WorkerID, _ peer: PeerID, into turn: inout Turn
+    _ report: WorkerReport, from worker: WorkerID, _ peer: PeerID, into turn: inout SchedulingTurn
   ) {
     let number = worker.number
-    guard report.conversation == conversation(with: worker) else {
+    guard report.conversation == conversationNow(with: worker) else {
       lateReports += 1
       return
     }
@@ -63,11 +63,11 @@ extension Scheduler {
 
   /// Whether it ended an attempt that counts for the speed of a worker: failed starts take no time.
   private mutating func take(
-    _ entry: WorkerReport.Entry, from worker: WorkerID, into turn: inout Turn
+    _ entry: WorkerReport.Entry, from worker: WorkerID, into turn: inout SchedulingTurn
   ) -> Bool {
     switch entry {
     case .started(let attempt), .alreadyStarted(let attempt):
-      started(attempt, worker, into: &turn)
+      takeStart(attempt, worker, into: &turn)
     case .finished(let attempt, let result):
       guard isCurrent(attempt, worker, into: &turn) else { return false }
       conclude(attempt.operation, result, by: worker, into: &turn)
@@ -87,8 +87,8 @@ extension Scheduler {
     return false
   }
 
-  private mutating func started(
-    _ attempt: AttemptID, _ worker: WorkerID, into turn: inout Turn
+  private mutating func takeStart(
+    _ attempt: AttemptID, _ worker: WorkerID, into turn: inout SchedulingTurn
   ) {
     guard isCurrent(attempt, worker, into: &turn) else { return }
     let id = attempt.operation
@@ -101,7 +101,7 @@ extension Scheduler {
   /// Whether an attempt is the one that this worker holds now (G13). If not, the worker is told to
   /// stop it.
   private mutating func isCurrent(
-    _ attempt: AttemptID, _ worker: WorkerID, into turn: inout Turn
+    _ attempt: AttemptID, _ worker: WorkerID, into turn: inout SchedulingTurn
   ) -> Bool {
     let id = attempt.operation
     if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
@@ -136,7 +136,7 @@ extension Scheduler {
 
   /// Handles the end of an attempt: it ends the operation, or another attempt follows.
   private mutating func conclude(
-    _ id: OperationID, _ result: AttemptResult, by worker: WorkerID, into turn: inout Turn
+    _ id: OperationID, _ result: AttemptResult, by worker: WorkerID, into turn: inout SchedulingTurn
   ) {
     let cell = graphs[id.graph.number].cell(id.index)
     if result.isSuccess, result.output.isEmpty {
@@ -168,7 +168,7 @@ extension Scheduler {
     if isFinal {
       // Recalled: the worker could not know that no other worker would try it.
       if result.cause == .cannotStart { state.recallAhead(of: id, into: &turn) }
-      commit(.finished(id, state.kept(result, of: id)), into: &turn)
+      commit(.finished(id, state.withinRoom(result, of: id)), into: &turn)
     } else {
       commit(.attemptFailed(id, result), into: &turn)
       state.recallAhead(of: id, into: &turn)
@@ -192,7 +192,7 @@ extension Scheduler {
   }
 
   /// Tells the holder of a running attempt to stop (S92).
-  mutating func sendCancel(_ id: OperationID, grace: Span? = nil, into turn: inout Turn) {
+  mutating func sendCancel(_ id: OperationID, grace: Span? = nil, into turn: inout SchedulingTurn) {
     let cell = graphs[id.graph.number].cell(id.index)
     guard cell.worker != 0, workers.contains(cell.worker) else { return }
     let at = turn.orders(for: WorkerID(cell.worker))
@@ -226,28 +226,5 @@ extension RetryPolicy.Reason {
       result.cause == .failed && result.exitStatus >= Int32(first)
         && result.exitStatus <= Int32(last)
     }
-  }
-}
-
-extension ClusterState {
-  /// Records the end of an attempt for the history.
-  func note(
-    _ result: AttemptResult, of id: OperationID, ends: Bool, by worker: WorkerID,
-    into turn: inout Turn
-  ) {
-    if turn.isReplay { return }
-    let cell = graphs[id.graph.number].cell(id.index)
-    let outcome: Outcome =
-      result.isSuccess
-      ? (cell.isCancelled ? .cancelled : .succeeded)
-      : outcome(of: result, isCancelled: cell.isCancelled)
-    var line = AttemptHistory(
-      attempt: AttemptID(operation: id, attempt: cell.attempt),
-      outcome: ends ? outcome : nil, reason: graphs[id.graph.number].reason(of: id.index),
-      workerName: workers.contains(worker.number) ? workers[worker.number].name : "",
-      result: result)
-    line.run = cell.run
-    line.readyAt = readyAt(id, graphs[id.graph.number].stageNumber(of: id.index))
-    turn.history.append(line)
   }
 }

@@ -212,23 +212,3 @@ struct WorkerConversation: Blankable {
     return UInt32(max(1, (Limits.heldBytesPerWorker - heldBytes) / bytes))
   }
 }
-
-// Properties of a worker as a whole.
-extension Scheduler {
-  /// Whether it may be given new work: it is connected, heard, and stays.
-  func takesWork(_ worker: UInt32) -> Bool {
-    let isReachable = conversations[worker].peer != nil && !conversations[worker].isSuspect
-    return isReachable && !conversations[worker].isResting && !workers[worker].isDraining
-  }
-
-  /// The capacity that it has left.
-  @inline(__always)
-  func free(_ worker: UInt32) -> Resources {
-    conversations[worker].free(besides: workers[worker].taken)
-  }
-
-  /// The number of further operations of a rank that it may hold unstarted.
-  func room(at worker: UInt32, for rank: Rank, at now: Instant) -> UInt32 {
-    workers[worker].room(for: rank, within: conversations[worker].prefetch(at: now))
-  }
-}

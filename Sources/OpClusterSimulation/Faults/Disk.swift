@@ -47,7 +47,7 @@ struct Disk: Sendable {
   var unsyncedBytes: Int { unsynced.reduce(0) { $0 + $1.records.count + $1.events.count } }
   var unsyncedTurns: Int { unsynced.count }
 
-  mutating func append(_ turn: Turn, records: [Record]) {
+  mutating func append(_ turn: SchedulingTurn, records: [Record]) {
     let bytes = Wire.encode(records: records)
     torn = nil
     unsynced.append(

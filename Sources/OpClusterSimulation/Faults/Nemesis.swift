@@ -182,7 +182,7 @@ extension World {
 
   /// The coordinator's own explanation of unfinished work (asked of a copy).
   private var explanations: [String] {
-    var (probe, turn) = (coordinator.scheduler, Turn())
+    var (probe, turn) = (coordinator.scheduler, SchedulingTurn())
     turn.begin(at: now, wall: wall)
     let request = ClientRequest.explain(Selection(graphs: .active))
     probe.handle(.client(PeerID(0), RequestID(0), request), into: &turn)

@@ -253,7 +253,7 @@ extension World {
 
   /// Checks that every acknowledged key is known, with the same graph (I1; asked of a copy).
   func expectKeysKept() {
-    var (probe, turn) = (coordinator.scheduler, Turn())
+    var (probe, turn) = (coordinator.scheduler, SchedulingTurn())
     for key in keys {
       guard let known = acknowledged[key] else { continue }
       turn.begin(at: now, wall: wall)

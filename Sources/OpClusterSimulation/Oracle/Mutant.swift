@@ -112,7 +112,7 @@ extension World {
   }
 
   /// The records of a turn as the mutant coordinator writes them.
-  func written(_ turn: Turn) -> [Record] {
+  func written(_ turn: SchedulingTurn) -> [Record] {
     guard mutant == .forgottenRecords else { return turn.records }
     return turn.records.filter { if case .executing = $0 { false } else { true } }
   }

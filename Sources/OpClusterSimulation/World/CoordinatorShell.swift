@@ -8,7 +8,7 @@ import OpClusterWire
 /// Successive coordinator processes on the same disk.
 final class Coordinator {
   var scheduler = Scheduler()
-  var turn = Turn()
+  var turn = SchedulingTurn()
   var disk = Disk()
   /// The number of processes so far.
   var life = 0

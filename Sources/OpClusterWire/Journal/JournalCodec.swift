@@ -1,5 +1,5 @@
-// Converts one turn of the journal ⇄ `Turn`. Runs of operations stay runs; neighbouring ends of
-// attempts share columns.
+// Converts one turn of the journal ⇄ `SchedulingTurn`. Runs of operations stay runs; neighbouring
+// ends of attempts share columns.
 
 import OpClusterModel
 

@@ -55,7 +55,7 @@ struct ManifestSource {
 
   private func result(
     _ source: String, _ baseFolder: String, _ workingFolder: String
-  ) -> ManifestCompiler.Result {
+  ) -> ManifestCompiler.Compilation {
     let compiler = ManifestCompiler(
       source: source, fileName: shownName,
       surroundings: Surroundings(baseFolder: baseFolder, workingFolder: workingFolder),

@@ -1,0 +1,21 @@
+// Work for a later turn that is no fact: gates that open by themselves, and members that a failure
+// policy has yet to end.
+
+import OpClusterModel
+
+/// The moment at which the gates of a stage open.
+struct Alarm: Comparable, Sendable {
+  var until: Instant
+  var graph: GraphID
+  var stage: Int
+  static func < (a: Self, b: Self) -> Bool {
+    (a.until, a.graph, a.stage) < (b.until, b.graph, b.stage)
+  }
+}
+
+/// A member that a failure policy ends once no dependent is held ahead of time for its end.
+struct Lingering: Sendable {
+  var id: OperationID
+  /// Whether the policy also ends it if it runs by then.
+  var cancelsRunning: Bool
+}

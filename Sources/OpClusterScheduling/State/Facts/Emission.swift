@@ -1,0 +1,85 @@
+// Turns changes into events (S104 to S108): each operation has a gapless sequence of its own, and
+// equal changes of neighbours share a run.
+
+import OpClusterModel
+
+extension ClusterState {
+  mutating func emit(_ kind: Event.Kind, _ id: OperationID, into turn: inout SchedulingTurn) {
+    let own = graphs[id.graph.number].update(id.index) { cell in
+      cell.eventSequence &+= 1
+      return cell.eventSequence
+    }
+    emitRun(kind, first: id, count: 1, own: own, into: &turn)
+  }
+
+  /// Emits the same change for `count` neighbours, each with the own sequence `own`.
+  mutating func emitRun(
+    _ kind: Event.Kind, first id: OperationID, count: UInt32, own: UInt32,
+    into turn: inout SchedulingTurn
+  ) {
+    if turn.isReplay {
+      counters.lastEvent += UInt64(count)
+      return
+    }
+    let slot = OpenEventRuns.slot(of: kind)
+    if let slot, turn.extendRun(slot, kind, id, count: count, own: own) { return }
+    turn.append(kind, .operation(id, sequence: own), count: count)
+    if let slot { turn.openRuns.open(slot, at: turn.events.count) }
+  }
+
+  mutating func emit(
+    _ kind: Event.Kind, about subject: Event.Subject, into turn: inout SchedulingTurn
+  ) {
+    if turn.isReplay {
+      counters.lastEvent += 1
+      return
+    }
+    turn.append(kind, subject, count: 1)
+  }
+}
+
+extension ClusterState {
+  /// Numbers the events of a turn, and the turn itself.
+  mutating func close(_ turn: inout SchedulingTurn) {
+    for at in turn.events.indices {
+      turn.events[at].first.sequence = counters.lastEvent + 1
+      counters.lastEvent += UInt64(turn.events[at].count)
+    }
+    if turn.isDurable { lastCommit = turn.commit }
+  }
+}
+
+extension SchedulingTurn {
+  fileprivate mutating func append(
+    _ kind: Event.Kind, _ subject: Event.Subject, count: UInt32
+  ) {
+    if OpenEventRuns.slot(of: kind) == nil { openRuns.closeAll() }
+    let event = Event(sequence: 0, commit: commit, time: wall, subject: subject, kind: kind)
+    events.append(EventRun(first: event, count: count))
+  }
+
+  fileprivate mutating func extendRun(
+    _ slot: Int, _ kind: Event.Kind, _ id: OperationID, count: UInt32, own: UInt32
+  ) -> Bool {
+    let position = openRuns[slot] - 1
+    guard position >= 0, openRuns.mayGrow(slot), events[position].first.kind == kind,
+      case .operation(let first, let firstOwn) = events[position].first.subject,
+      first.graph == id.graph, firstOwn == own,
+      first.index + events[position].count == id.index
+    else { return false }
+    for earlier in 0..<slot where openRuns[earlier] - 1 > position {
+      if events[openRuns[earlier] - 1].overlaps(id, count: count) { return false }
+    }
+    events[position].count += count
+    return true
+  }
+}
+
+extension EventRun {
+  fileprivate func overlaps(_ id: OperationID, count others: UInt32) -> Bool {
+    guard case .operation(let start, _) = first.subject, start.graph == id.graph else {
+      return false
+    }
+    return start.index < id.index + others && id.index < start.index + count
+  }
+}

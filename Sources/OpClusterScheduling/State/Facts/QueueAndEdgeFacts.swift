@@ -1,0 +1,149 @@
+// Facts about queues, edges and priorities.
+
+import OpClusterModel
+
+extension ClusterState {
+  mutating func changeQueue(
+    _ id: QueueID, _ settings: QueueSettings, into turn: inout SchedulingTurn
+  ) {
+    guard queues.contains(id.number) else { return }
+    let wasRunning = queues[id.number].isRunning
+    // The queue is empty, but classes may be set aside in its line because of the former pool.
+    if queues[id.number].settings.pool != settings.pool { queues[id.number].line = Line() }
+    queueByName[queues[id.number].settings.name] = nil
+    let held = settings.qos == queues[id.number].settings.qos ? [] : heldUnstarted(in: id)
+    for operation in held { countHeld(operation, isHeld: false) }
+    queues[id.number].settings = settings
+    for operation in held { countHeld(operation, isHeld: true) }
+    queueByName[settings.name] = id
+    emit(.queueChanged(settings), about: .queue(id), into: &turn)
+    if !wasRunning, queues[id.number].isRunning { endCancelledMembers(id.number, into: &turn) }
+  }
+
+  mutating func removeQueue(_ id: QueueID) {
+    guard let queue = queues.find(id.number) else { return }
+    if queueByName[queue.settings.name] == id { queueByName[queue.settings.name] = nil }
+    queues.remove(id.number)
+  }
+
+  mutating func suspendGraph(_ id: GraphID, _ isSuspended: Bool, into turn: inout SchedulingTurn) {
+    guard graphs.contains(id.number), graphs[id.number].isSuspended != isSuspended else { return }
+    graphs[id.number].isSuspended = isSuspended
+    emit(.graphSuspended(isSuspended), about: .graph(id), into: &turn)
+    if isSuspended { return }
+    let parked = graphs[id.number].parked
+    graphs[id.number].parked = []
+    for run in parked {
+      returnToLine(run, graphs[id.number].stageNumber(of: run.first))
+    }
+  }
+
+  /// Lets a declared operation enter a queue, at its end (S51).
+  mutating func enqueue(_ id: OperationID, in queue: QueueID, into turn: inout SchedulingTurn) {
+    let graph = id.graph.number
+    guard graphs.contains(graph), graphs[graph].cell(id.index).phase == .declared else { return }
+    let stage = graphs[graph].stageNumber(of: id.index)
+    counters.lastPlace += 1
+    graphs[graph].changes[id.index] = Graph.PlaceChange(
+      priority: graphs[graph].priority(of: id.index, stage: stage), place: counters.lastPlace)
+    graphs[graph].enqueuedIn[id.index] = Graph.Enqueueing(
+      queue: queue, place: counters.lastPlace)
+    graphs[graph].update(id.index) { $0.flags.insert(.changed) }
+    move(id, stage, .enqueue)
+    joinQueue(id, stage, queue.number, place: counters.lastPlace)
+    emit(.enqueued(queue), id, into: &turn)
+    settle(id, into: &turn)
+  }
+
+  /// Counts one operation in its queue.
+  mutating func joinQueue(_ id: OperationID, _ stage: Int, _ queue: UInt32, place: UInt64) {
+    if graphs[id.graph.number].stages[stage].template.isBarrier {
+      queues[queue].addBarrier(id, place: place)
+    } else {
+      queues[queue].members += 1
+      queues[queue].segments[queues[queue].segment(of: place)].unfinished += 1
+      noteCountChange(queue)
+    }
+  }
+
+  /// Moves the operation to the tail of its new level; its place is new (S52).
+  mutating func setPriority(
+    _ id: OperationID, _ priority: Priority, into turn: inout SchedulingTurn
+  ) {
+    let graph = id.graph.number
+    guard graphs.contains(graph) else { return }
+    let stage = graphs[graph].stageNumber(of: id.index)
+    counters.lastPlace += 1
+    countHeld(id, isHeld: false)
+    graphs[graph].changes[id.index] = Graph.PlaceChange(
+      priority: priority, place: counters.lastPlace)
+    graphs[graph].update(id.index) { $0.flags.insert(.changed) }
+    countHeld(id, isHeld: true)
+    emit(.priority(priority), id, into: &turn)
+    if graphs[graph].cell(id.index).isInLine { enterLine(id, stage) }
+  }
+
+  /// Adds or removes a held operation in the counts by rank; called before and after a change of
+  /// rank.
+  private mutating func countHeld(_ id: OperationID, isHeld: Bool) {
+    let cell = graphs[id.graph.number].cell(id.index)
+    guard cell.worker != 0, cell.isHeldUnstarted, workers.contains(cell.worker) else { return }
+    let stage = graphs[id.graph.number].stageNumber(of: id.index)
+    if isHeld { hold(id, stage, at: cell.worker) } else { letGo(id, stage, at: cell.worker) }
+  }
+
+  /// Adds a late edge; a ready operation is blocked again (S34).
+  mutating func addDependency(
+    _ from: OperationID, _ to: OperationID, _ policy: EdgePolicy, into turn: inout SchedulingTurn
+  ) {
+    let graph = to.graph.number
+    guard graphs.contains(graph) else { return }
+    graphs[graph].extraDependencies[to.index, default: []].append(
+      Graph.ExtraDependency(on: from, policy: policy, isOriginal: false))
+    noteCiting(graph)
+    emit(.dependencyAdded(from, policy), to, into: &turn)
+    let cell = graphs[graph].cell(to.index)
+    if let ending = knownEnding(of: from) {
+      guard let outcome = ending.outcome, !policy.isSatisfied(by: outcome) else { return }
+      let end = End(id: from, ending: ending, reason: nil)
+      if let skip = skip(to, cell, because: end) { self.end([skip], into: &turn) }
+      return
+    }
+    graphs[from.graph.number].externalDependents[from.index, default: []].append(
+      Graph.ExternalDependent(operation: to, policy: policy))
+    graphs[graph].update(to.index) { $0.blockers += 1 }
+    if cell.phase == .ready {
+      move(to, graphs[graph].stageNumber(of: to.index), .obstruct)
+      if !cell.isCancelled { emit(.isReady(false), to, into: &turn) }
+    }
+  }
+
+  /// Removes an edge; removing the last unfinished dependency makes the operation ready (S37).
+  mutating func removeDependency(
+    _ from: OperationID, _ to: OperationID, into turn: inout SchedulingTurn
+  ) {
+    let graph = to.graph.number
+    guard graphs.contains(graph) else { return }
+    if let extra = graphs[graph].extraDependencies[to.index],
+      let at = extra.firstIndex(where: { $0.on == from })
+    {
+      graphs[graph].extraDependencies[to.index]?.remove(at: at)
+      // A snapshot contains the submission, which still names an original edge.
+      if extra[at].isOriginal {
+        graphs[graph].removedDependencies[to.index, default: []].append(from)
+      }
+      if graphs.contains(from.graph.number) {
+        graphs[from.graph.number].externalDependents[from.index]?.removeAll {
+          $0.operation == to
+        }
+      }
+    } else {
+      graphs[graph].removedDependencies[to.index, default: []].append(from)
+    }
+    guard graphs[graph].cell(to.index).phase != .finished else { return }
+    emit(.dependencyRemoved(from), to, into: &turn)
+    if knownEnding(of: from) != nil || SchedulingBug.staleReadiness.isPlanted { return }
+    graphs[graph].update(to.index) { $0.blockers -= 1 }
+    settle(to, into: &turn)
+  }
+}

@@ -1,0 +1,344 @@
+// Snapshots: converts the durable state to a short list of facts, and back (G4, G9).
+
+import DequeModule
+import OpClusterModel
+
+extension ClusterState {
+  /// The facts from which `restore` makes this state again.
+  func snapshot() -> [Record] {
+    var records: [Record] = [.restoredCounters(counters)]
+    for number in queues.numbers {
+      records.append(.queueCreated(QueueID(number), queues[number].settings))
+    }
+    for number in workers.numbers {
+      let worker = workers[number]
+      records.append(.workerJoined(worker.id, name: worker.name, worker.session))
+      if worker.isDraining { records.append(.workerDraining(worker.id)) }
+    }
+    let kept = keys.kept
+    for first in stride(from: 0, to: kept.count, by: Limits.keysPerFact) {
+      let end = min(first + Limits.keysPerFact, kept.count)
+      records.append(.restoredKeys(Array(kept[first..<end])))
+    }
+    for graph in endedOrder {
+      if let ending = ended[graph] { records.append(.restoredEnding(ending)) }
+    }
+    for number in graphs.numbers {
+      let graph = graphs[number]
+      records.append(
+        .submitted(
+          graph.id, submission(of: graph), fingerprint: graph.fingerprint, at: graph.submittedAt))
+      records.append(.restoredGraph(state(of: graph)))
+    }
+    records.append(.restoredCounters(counters))
+    return records
+  }
+
+  /// Restores the state of a snapshot. The state must be empty; call it before any replay.
+  mutating func restore(_ records: [Record], commit: CommitIndex) {
+    var turn = SchedulingTurn()
+    turn.isReplay = true
+    for record in records {
+      switch record {
+      case .submitted(let id, let submission, let fingerprint, let at):
+        build(id, submission, fingerprint, at)
+      case .queueCreated(let id, let settings):
+        if id != .main {
+          addQueue(id, settings, owner: nil)
+        } else {
+          changeQueue(id, settings, into: &turn)
+        }
+      default: apply(record, into: &turn)
+      }
+    }
+    rebuild()
+    for case .restoredCounters(let values) in records { counters = values }
+    lastCommit = commit
+  }
+
+  /// The submission with the current names of its queues.
+  private func submission(of graph: Graph) -> GraphSubmission {
+    var submission = graph.fullSubmission
+    for stage in graph.stages where !submission.queues.isEmpty {
+      let position = Int(stage.template.queue)
+      guard case .named = submission.queues[position] else { continue }
+      // A removed queue has no members left, and its substitute gets none either.
+      let queue = queues.contains(stage.queue.number) ? stage.queue : .main
+      submission.queues[position] = .named(queues[queue.number].settings.name)
+    }
+    return submission
+  }
+
+  private func state(of graph: Graph) -> GraphState {
+    var state = GraphState(graph: graph.id)
+    for index in 0..<graph.operationCount {
+      let cell = graph.cell(index)
+      state.phases.append(cell.phase.rawValue)
+      state.flags.append(
+        UInt8(truncatingIfNeeded: cell.flags.intersection(.durable).rawValue))
+      state.outcomes.append(cell.ending.rawValue)
+      state.attempts.append(cell.attempt)
+      state.losses.append(
+        UInt32(cell.runs) << 16 | UInt32(cell.losses) << 8 | UInt32(cell.failures))
+      state.eventSequences.append(cell.eventSequence)
+      state.workers.append(cell.worker)
+    }
+    state.isSuspended = graph.isSuspended
+    state.failures = graph.failures
+    state.allowedFailures = graph.allowedFailures
+    state.failurePolicyTookEffect = graph.failurePolicyTookEffect
+    state.scopeFailures = graph.scopeFailures
+    state.basePlace = graph.basePlace
+    state.submittedAt = graph.submittedAt
+    addSparse(of: graph, to: &state)
+    return state
+  }
+
+  private func addSparse(of graph: Graph, to state: inout GraphState) {
+    for index in graph.changes.keys.sorted() {
+      guard let change = graph.changes[index] else { continue }
+      state.placeChanges.append(
+        GraphState.PlaceChange(index: index, priority: change.priority, place: change.place))
+    }
+    for index in graph.outputs.keys.sorted() {
+      state.outputs.append(
+        GraphState.OutputEntry(index: index, output: graph.outputs[index] ?? []))
+    }
+    for index in graph.addedBlocks.keys.sorted() {
+      state.addedBlocks.append(
+        GraphState.OutputEntry(index: index, output: graph.addedBlocks[index] ?? []))
+    }
+    // Sorted by index: the order of arrival depends on the path to this state.
+    for run in graph.reasons.sorted(by: { $0.first < $1.first }) {
+      for index in run.first..<(run.first + run.count) {
+        state.reasons.append(GraphState.ReasonEntry(index: index, reason: run.reason))
+      }
+    }
+    for index in graph.extraDependencies.keys.sorted() {
+      for extra in graph.extraDependencies[index] ?? [] where !extra.isOriginal {
+        state.addedEdges.append(
+          GraphState.AddedEdge(from: extra.on, to: index, policy: extra.policy))
+      }
+    }
+    for index in graph.removedDependencies.keys.sorted() {
+      for from in graph.removedDependencies[index] ?? [] {
+        state.removedEdges.append(
+          GraphState.AddedEdge(from: from, to: index, policy: .finished))
+      }
+    }
+    for index in graph.enqueuedIn.keys.sorted() {
+      guard let entry = graph.enqueuedIn[index] else { continue }
+      state.enqueuedIn.append(
+        GraphState.QueueEntry(index: index, queue: entry.queue, place: entry.place))
+    }
+  }
+
+  /// Sets the cells of a graph that `build` has just made.
+  mutating func restore(_ state: GraphState) {
+    let graph = state.graph.number
+    guard graphs.contains(graph), state.phases.count == graphs[graph].operationCount else {
+      return
+    }
+    for index in 0..<graphs[graph].operationCount {
+      let at = Int(index)
+      graphs[graph].update(index) { cell in
+        cell = OperationCell()
+        cell.phase = Phase(rawValue: state.phases[at]) ?? .waiting
+        cell.flags = OperationCell.Flags(rawValue: UInt16(state.flags[at]))
+        cell.ending = OperationCell.Ending(rawValue: state.outcomes[at])
+        cell.attempt = state.attempts[at]
+        cell.losses = UInt8(truncatingIfNeeded: state.losses[at] >> 8)
+        cell.failures = UInt8(truncatingIfNeeded: state.losses[at])
+        cell.runs = UInt16(truncatingIfNeeded: state.losses[at] >> 16)
+        cell.eventSequence = state.eventSequences[at]
+        cell.worker = state.workers[at]
+      }
+    }
+    graphs[graph].isSuspended = state.isSuspended
+    graphs[graph].failures = state.failures
+    graphs[graph].allowedFailures = state.allowedFailures
+    graphs[graph].failurePolicyTookEffect = state.failurePolicyTookEffect
+    if state.scopeFailures.count == graphs[graph].scopeFailures.count {
+      graphs[graph].scopeFailures = state.scopeFailures
+    }
+    graphs[graph].basePlace = state.basePlace
+    graphs[graph].submittedAt = state.submittedAt
+    restoreSparse(state)
+  }
+
+  private mutating func restoreSparse(_ state: GraphState) {
+    let graph = state.graph.number
+    for change in state.placeChanges {
+      graphs[graph].changes[change.index] = Graph.PlaceChange(
+        priority: change.priority, place: change.place)
+    }
+    for entry in state.outputs {
+      keep(entry.output, of: OperationID(graph: state.graph, index: entry.index))
+    }
+    for entry in state.addedBlocks { graphs[graph].addedBlocks[entry.index] = entry.output }
+    for entry in state.reasons { graphs[graph].noteReason(entry.reason, of: entry.index) }
+    if !state.addedEdges.isEmpty { noteCiting(graph) }
+    for edge in state.addedEdges {
+      graphs[graph].extraDependencies[edge.to, default: []].append(
+        Graph.ExtraDependency(on: edge.from, policy: edge.policy, isOriginal: false))
+    }
+    for edge in state.removedEdges {
+      graphs[graph].removedDependencies[edge.to, default: []].append(edge.from)
+      graphs[graph].extraDependencies[edge.to]?.removeAll {
+        $0.isOriginal && $0.on == edge.from
+      }
+    }
+    for entry in state.enqueuedIn {
+      graphs[graph].enqueuedIn[entry.index] = Graph.Enqueueing(
+        queue: entry.queue, place: entry.place)
+    }
+  }
+
+  // MARK: - What follows from the cells
+
+  /// Computes all derived state: counts, blockers, gates, lines, segments, workers.
+  private mutating func rebuild() {
+    for number in graphs.numbers { recount(number) }
+    for number in graphs.numbers { countOpenDependencies(number) }
+    placeBarriers()
+    // First counts all, then places them: a barrier must not find its queue empty.
+    forEachUnfinished { $0.countIn($1) }
+    forEachUnfinished { $0.takePlace($1) }
+    for number in queues.numbers { queues[number].toldMembers = queues[number].members }
+  }
+
+  private mutating func recount(_ graph: UInt32) {
+    graphs[graph].unfinished = 0
+    graphs[graph].externalDependents = [:]
+    for stage in graphs[graph].stages.indices {
+      var counts = StateCounts()
+      var unfinished: UInt32 = 0
+      for index in graphs[graph].stages[stage].indices {
+        let cell = graphs[graph].cell(index)
+        counts[cell.word] += 1
+        if cell.phase != .finished { unfinished += 1 }
+        if cell.ending.outcome == .cancelled { graphs[graph].sawCancelled = true }
+      }
+      graphs[graph].stages[stage].counts = counts
+      graphs[graph].stages[stage].unfinished = unfinished
+      graphs[graph].stages[stage].inFlight = 0
+      graphs[graph].unfinished += unfinished
+    }
+    for stage in graphs[graph].stages.indices {
+      graphs[graph].stages[stage].gates = UInt32(
+        graphs[graph].stages[stage].incoming.count {
+          $0.match == .all && graphs[graph].stages[$0.stage].unfinished > 0
+        })
+    }
+  }
+
+  private mutating func countOpenDependencies(_ graph: UInt32) {
+    for index in 0..<graphs[graph].operationCount
+    where graphs[graph].cell(index).phase != .finished {
+      var open: [OperationID] = []
+      graphs[graph].forEachDependency(of: index) { on, _ in
+        if knownEnding(of: on) == nil { open.append(on) }
+      }
+      graphs[graph].update(index) { $0.blockers = UInt32(open.count) }
+    }
+    let to = graphs[graph]
+    for index in to.extraDependencies.keys.sorted() where to.cell(index).phase != .finished {
+      for extra in to.extraDependencies[index] ?? [] where knownEnding(of: extra.on) == nil {
+        graphs[extra.on.graph.number].externalDependents[extra.on.index, default: []].append(
+          Graph.ExternalDependent(operation: to.operation(index), policy: extra.policy))
+      }
+    }
+  }
+
+  private mutating func placeBarriers() {
+    var barriers: [(place: UInt64, id: OperationID, queue: UInt32)] = []
+    for number in graphs.numbers {
+      for (at, stage) in graphs[number].stages.enumerated() where stage.template.isBarrier {
+        let index = stage.firstIndex
+        let phase = graphs[number].cell(index).phase
+        if phase == .finished || phase == .declared { continue }
+        barriers.append(
+          (
+            graphs[number].enqueuePlace(of: index), graphs[number].operation(index),
+            graphs[number].queue(of: index, stage: at).number
+          ))
+      }
+    }
+    for barrier in barriers.sorted(by: { $0.place < $1.place }) {
+      queues[barrier.queue].addBarrier(barrier.id, place: barrier.place)
+    }
+  }
+
+  /// Calls `body` for every unfinished operation that is in a queue.
+  private mutating func forEachUnfinished(_ body: (inout ClusterState, OperationID) -> Void) {
+    for number in graphs.numbers {
+      for index in 0..<graphs[number].operationCount {
+        let phase = graphs[number].cell(index).phase
+        if phase != .finished && phase != .declared { body(&self, graphs[number].operation(index)) }
+      }
+    }
+  }
+
+  /// Counts one operation in its queue, and at its worker.
+  private mutating func countIn(_ id: OperationID) {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let queue = graphs[graph].queue(of: id.index, stage: stage).number
+    if !graphs[graph].stages[stage].template.isBarrier {
+      let place = graphs[graph].enqueuePlace(of: id.index)
+      queues[queue].members += 1
+      queues[queue].segments[queues[queue].segment(of: place)].unfinished += 1
+    }
+    if cell.phase == .executing { queues[queue].executing += 1 }
+    if cell.worker != 0 { sitDown(id, cell, stage, queue) }
+  }
+
+  /// Puts one operation where its cell says: in line, parked, or nowhere.
+  private mutating func takePlace(_ id: OperationID) {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    let stage = graphs[graph].stageNumber(of: id.index)
+    if cell.isCancelled, cell.phase == .waiting || cell.phase == .ready {
+      let queue = graphs[graph].queue(of: id.index, stage: stage).number
+      queues[queue].cancelledMembers.append(id)
+    } else if cell.isInLine {
+      enterLine(id, stage)
+    } else if cell.phase == .waiting {
+      var turn = SchedulingTurn()
+      turn.isReplay = true
+      settle(id, into: &turn)
+    }
+  }
+
+  private mutating func sitDown(
+    _ id: OperationID, _ cell: OperationCell, _ stage: Int, _ queue: UInt32
+  ) {
+    graphs[id.graph.number].stages[stage].inFlight += 1
+    queues[queue].inFlight += 1
+    guard workers.contains(cell.worker) else { return }
+    let demandClass = graphs[id.graph.number].stages[stage].demandClass
+    workers[cell.worker].taken.count(classes[demandClass].demandClass.demand)
+    if cell.isHeldUnstarted {
+      hold(id, stage, at: cell.worker)
+    } else {
+      workers[cell.worker].executing += 1
+    }
+    workers[cell.worker].holdings.append(id)
+  }
+}
+
+extension Graph {
+  /// The original submission, with its element edges read back from the table.
+  var fullSubmission: GraphSubmission {
+    var full = submission
+    for index in 0..<operationCount where !dependencies.isEmpty {
+      for position in dependencies.range(of: index) {
+        full.elementEdges.from.append(dependencies[position].index)
+        full.elementEdges.to.append(index)
+        full.elementEdges.policies.append(dependencies[position].policy)
+      }
+    }
+    return full
+  }
+}

@@ -1,0 +1,129 @@
+// The part of an ended graph that a new one takes over (S11): its operations begin as finished.
+
+import OpClusterModel
+
+extension Graph {
+  /// Whether an operation was taken over from the graph that this one continues.
+  fileprivate func isReused(_ index: UInt32) -> Bool {
+    let cell = cell(index)
+    return cell.phase == .finished && cell.ending.outcome == .succeeded && cell.runs == 0
+  }
+}
+
+extension ClusterState {
+  // MARK: - The fact
+
+  /// Finishes the operations that are taken over, before anything is queued or opened.
+  mutating func takeOver(_ id: GraphID, into turn: inout SchedulingTurn) {
+    let graph = id.number
+    guard let continued = graphs[graph].submission.continued else { return }
+    let reused = continued.reused
+    for at in 0..<reused.runCount {
+      for index in reused.run(at) { finishReused(graph, index) }
+    }
+    takeOutputs(of: continued, to: id)
+    for kind in [Event.Kind.isFinished(.succeeded), .completion] {
+      let own: UInt32 = kind == .completion ? 2 : 1
+      for at in 0..<reused.runCount {
+        let run = reused.run(at)
+        emitRun(
+          kind, first: graphs[graph].operation(run.lowerBound), count: UInt32(run.count), own: own,
+          into: &turn)
+      }
+    }
+  }
+
+  /// Takes over the outputs, including the note that some are not kept.
+  mutating func takeOutputs(of continued: ContinuedGraph, to id: GraphID) {
+    guard let known = ended[continued.graph] else { return }
+    for entry in known.outputs where graphs[id.number].isReused(entry.index) {
+      keep(entry.output, of: OperationID(graph: id, index: entry.index))
+    }
+    guard known.outputsAreForgotten else { return }
+    for at in 0..<continued.reused.runCount {
+      for index in continued.reused.run(at) { keep([], of: OperationID(graph: id, index: index)) }
+    }
+  }
+
+  mutating func finishReused(_ graph: UInt32, _ index: UInt32) {
+    let stage = graphs[graph].stageNumber(of: index)
+    let before = graphs[graph].cell(index).word
+    graphs[graph].update(index) { cell in
+      cell.phase = .finished
+      cell.ending = OperationCell.Ending(.succeeded)
+      cell.blockers = 0
+      cell.flags = []
+      // Two events, the end and the completion, told in runs.
+      cell.eventSequence = 2
+    }
+    count(graphs[graph].operation(index), stage, from: before, to: .succeeded)
+    graphs[graph].stages[stage].unfinished -= 1
+    graphs[graph].unfinished -= 1
+  }
+
+  /// Meets the edges from operations that are taken over; returns the ends that they cause. Opens
+  /// nothing and ends nothing: the caller does that for the whole graph.
+  mutating func releaseReused(_ id: GraphID) -> [End] {
+    let graph = id.number
+    guard let reused = graphs[graph].submission.continued?.reused else { return [] }
+    var impossible: [End] = []
+    for at in 0..<reused.runCount {
+      for index in reused.run(at) { releaseSingle(graph, index, &impossible) }
+    }
+    for stage in graphs[graph].stages.indices {
+      releaseWhole(graph, stage, &impossible)
+    }
+    return impossible
+  }
+
+  /// Meets the edges on one operation.
+  mutating func releaseSingle(_ graph: UInt32, _ index: UInt32, _ impossible: inout [End]) {
+    let end = reusedEnd(graph, index)
+    for position in graphs[graph].dependents.range(of: index) {
+      let edge = graphs[graph].dependents[position]
+      meet(graph, edge.index, edge.policy, end, &impossible)
+    }
+    let from = graphs[graph].stages[graphs[graph].stageNumber(of: index)]
+    for edge in from.outgoing where edge.match == .sameIndex {
+      let dependent = graphs[graph].stages[edge.stage].firstIndex + from.element(index)
+      meet(graph, dependent, edge.policy, end, &impossible)
+    }
+  }
+
+  mutating func meet(
+    _ graph: UInt32, _ dependent: UInt32, _ policy: EdgePolicy, _ end: End,
+    _ impossible: inout [End]
+  ) {
+    let cell = graphs[graph].cell(dependent)
+    if cell.phase == .finished { return }
+    if policy.isSatisfied(by: .succeeded) {
+      graphs[graph].update(dependent) { $0.blockers -= 1 }
+    } else if let skip = skip(graphs[graph].operation(dependent), cell, because: end) {
+      impossible.append(skip)
+    }
+  }
+
+  /// Meets the edges on a whole stage.
+  mutating func releaseWhole(
+    _ graph: UInt32, _ stage: Int, _ impossible: inout [End]
+  ) {
+    let from = graphs[graph].stages[stage]
+    guard from.unfinished < from.template.count,
+      let first = from.indices.first(where: { graphs[graph].cell($0).phase == .finished })
+    else { return }
+    for edge in from.outgoing where edge.match == .all {
+      if !edge.policy.isSatisfied(by: .succeeded) {
+        for index in graphs[graph].stages[edge.stage].indices {
+          meet(graph, index, edge.policy, reusedEnd(graph, first), &impossible)
+        }
+      } else if from.unfinished == 0, graphs[graph].stages[edge.stage].gates > 0 {
+        graphs[graph].stages[edge.stage].gates -= 1
+      }
+    }
+  }
+
+  func reusedEnd(_ graph: UInt32, _ index: UInt32) -> End {
+    End(
+      id: graphs[graph].operation(index), ending: OperationCell.Ending(.succeeded), reason: nil)
+  }
+}

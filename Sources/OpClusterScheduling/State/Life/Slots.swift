@@ -1,0 +1,176 @@
+// Slots: the resources of a queue and a worker that are in use (S63, S67), changed by the facts
+// that hand an attempt over, begin it, or return it.
+
+import DequeModule
+import HeapModule
+import OpClusterModel
+
+extension ClusterState {
+  /// Hands an attempt to a worker.
+  mutating func handOver(_ id: OperationID, to worker: WorkerID, into turn: inout SchedulingTurn) {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let before = graphs[graph].cell(id.index)
+    if before.phase != .executing {
+      move(id, stage, .handOver)
+    }
+    graphs[graph].update(id.index) { cell in
+      cell.attempt += 1
+      cell.worker = worker.number
+      if before.phase == .waiting { cell.flags.insert(.ahead) }
+    }
+    graphs[graph].stages[stage].inFlight += 1
+    queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight += 1
+    let demandClass = graphs[graph].stages[stage].demandClass
+    workers[worker.number].taken.count(classes[demandClass].demandClass.demand)
+    hold(id, stage, at: worker.number)
+    workers[worker.number].holdings.append(id)
+    if workers[worker.number].holdings.count > 64 { sweepHoldings(worker) }
+  }
+
+  /// Removes entries that the worker no longer holds, if there are many.
+  private mutating func sweepHoldings(_ worker: WorkerID) {
+    let live = Int(workers[worker.number].held + workers[worker.number].executing)
+    guard workers[worker.number].holdings.count > live * 2 + 64 else { return }
+    let kept = heldBy(worker)
+    workers[worker.number].holdings.removeAll(keepingCapacity: true)
+    workers[worker.number].holdings.append(contentsOf: kept)
+  }
+
+  /// The operations that a worker holds, in the order of handing over; each once.
+  func heldBy(_ worker: WorkerID) -> [OperationID] {
+    var seen: Set<OperationID> = []
+    return workers[worker.number].holdings.filter { id in
+      graphs.contains(id.graph.number)
+        && graphs[id.graph.number].cell(id.index).worker == worker.number
+        && seen.insert(id).inserted
+    }
+  }
+
+  /// Begins the running attempt; the operation's isExecuting becomes true with the first (S12).
+  mutating func begin(_ id: OperationID, into turn: inout SchedulingTurn) {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let cell = graphs[graph].cell(id.index)
+    if cell.worker != 0 {
+      letGo(id, stage, at: cell.worker)
+      workers[cell.worker].executing += 1
+      if !turn.isReplay { turn.consequences.letGo.append((cell.worker, id, hasLeft: false)) }
+      emit(.attemptStarted(UInt32(cell.runs) + 1, WorkerID(cell.worker)), id, into: &turn)
+    }
+    graphs[graph].update(id.index) { cell in
+      if cell.worker != 0 { cell.runs = min(cell.runs, .max - 1) + 1 }
+      cell.flags.subtract([.recalling, .retrying])
+      cell.flags.insert(.begun)
+    }
+    if cell.phase == .executing { return }
+    move(id, stage, .begin)
+    queues[graphs[graph].queue(of: id.index, stage: stage).number].executing += 1
+    if !turn.isReplay { moments[id, default: Moments()].started = turn.wall }
+    emit(.isExecuting(true), id, into: &turn)
+  }
+
+  /// Releases the worker and the slot of an operation.
+  mutating func leaveWorker(_ id: OperationID, _ stage: Int, into turn: inout SchedulingTurn) {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    if cell.worker == 0 { return }
+    if workers.contains(cell.worker) {
+      let demandClass = graphs[graph].stages[stage].demandClass
+      workers[cell.worker].taken.take(classes[demandClass].demandClass.demand)
+      if cell.isHeldUnstarted {
+        letGo(id, stage, at: cell.worker)
+      } else {
+        workers[cell.worker].executing -= 1
+      }
+    }
+    graphs[graph].update(id.index) { cell in
+      cell.worker = 0
+      cell.flags.remove(.recalling)
+    }
+    if !turn.isReplay { turn.consequences.letGo.append((cell.worker, id, hasLeft: true)) }
+    graphs[graph].stages[stage].inFlight -= 1
+    queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight -= 1
+    if !graphs[graph].stages[stage].parked.isEmpty { unparkStage(graph, stage) }
+  }
+
+  /// Releases parked runs, since the stage is below its own limit again (`max_parallel`).
+  private mutating func unparkStage(_ graph: UInt32, _ stage: Int) {
+    let parked = graphs[graph].stages[stage].parked
+    graphs[graph].stages[stage].parked = []
+    for run in parked { returnToLine(run, stage) }
+  }
+
+  /// Returns a run to its line.
+  mutating func returnToLine(_ run: ReadyRun, _ stage: Int) {
+    let graph = run.graph.number
+    if run.count == 1 {
+      // It may have ended meanwhile, and its queue may have been removed.
+      guard graphs[graph].cell(run.first).isInLine else { return }
+      return enterLine(OperationID(graph: run.graph, index: run.first), stage)
+    }
+    guard queues.contains(graphs[graph].stages[stage].queue.number) else { return }
+    let level = Line.level(of: graphs[graph].stages[stage].template.priority)
+    enterLine(
+      run, graphs[graph].stages[stage].queue.number,
+      demandClass: classInLine(graph, stage, run.first), level: level)
+  }
+
+  /// Returns an attempt that its worker will never start (S148).
+  mutating func giveBack(_ id: OperationID, into turn: inout SchedulingTurn) {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    guard graphs[graph].cell(id.index).isHeldUnstarted else { return }
+    leaveWorker(id, stage, into: &turn)
+    // Recalled: dependents sent ahead for it use room there, perhaps the room that it needs itself.
+    if !turn.isReplay { recallAhead(of: id, into: &turn) }
+    let cell = graphs[graph].cell(id.index)
+    if cell.phase == .dispatched {
+      move(id, stage, cell.flags.contains(.ahead) ? .giveBackWaiting : .giveBackReady)
+      graphs[graph].update(id.index) { $0.flags.remove(.ahead) }
+    }
+    if cell.isCancelled { return endCancelled(id, into: &turn) }
+    if graphs[graph].cell(id.index).isInLine { enterLine(id, stage) }
+  }
+
+  /// Returns an operation to the line after its running attempt ended: in its old place, perhaps
+  /// after a pause (S67).
+  mutating func tryAgain(
+    _ id: OperationID, cause: FailureCause, delay: Span, into turn: inout SchedulingTurn
+  ) {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let cell = graphs[graph].cell(id.index)
+    leaveWorker(id, stage, into: &turn)
+    graphs[graph].update(id.index) { cell in
+      cell.flags.insert(.retrying)
+      if delay > .zero { cell.flags.insert(.backingOff) }
+    }
+    emit(.attemptEnded(UInt32(cell.runs), cause), id, into: &turn)
+    if delay > .zero {
+      turn.consequences.backoffs.append(
+        Backoff(until: turn.now + delay, operation: id, attempt: cell.attempt))
+    } else if graphs[graph].cell(id.index).isInLine {
+      enterLine(id, stage)
+    }
+  }
+}
+
+extension Resources {
+  /// Adds `demand`: `WorkerRecord.taken` counts upwards.
+  mutating func count(_ demand: Resources) {
+    cpus = cpus + demand.cpus
+    memoryBytes &+= demand.memoryBytes
+    gpus = gpus + demand.gpus
+    for wanted in demand.custom { add(wanted) }
+  }
+
+  private mutating func add(_ wanted: NamedAmount) {
+    if let at = custom.firstIndex(where: { $0.name == wanted.name }) {
+      custom[at].amount = custom[at].amount + wanted.amount
+    } else {
+      custom.append(wanted)
+      custom.sort { $0.name < $1.name }
+    }
+  }
+}

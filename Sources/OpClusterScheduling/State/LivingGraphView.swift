@@ -1,0 +1,45 @@
+// A living graph, as selections and queries see it.
+
+import OpClusterModel
+import OpClusterQueries
+
+/// A view of a living graph for queries.
+struct LivingGraphView: GraphView {
+  private let living: Graph
+  private let queues: Registry<Queue>
+
+  init(_ id: GraphID, _ state: ClusterState) {
+    living = state.graphs[id.number]
+    queues = state.queues
+  }
+
+  var graph: GraphID { living.id }
+  var labels: [Label] { living.submission.labels }
+  var stageCount: Int { living.stages.count }
+  func template(of stage: Int) -> OperationTemplate { living.stages[stage].template }
+  func labels(of stage: Int) -> [Label] { living.stages[stage].template.labels }
+  func indices(of stage: Int) -> Range<UInt32> { living.stages[stage].indices }
+  func stage(of index: UInt32) -> Int? {
+    index < living.operationCount ? living.stageNumber(of: index) : nil
+  }
+  func queueName(of stage: Int) -> String { name(of: living.stages[stage].queue) }
+
+  func state(of index: UInt32) -> StateWord { living.cell(index).word }
+  func mayHave(_ states: [StateWord], stage: Int) -> Bool {
+    states.contains { living.stages[stage].counts[$0] > 0 }
+  }
+  var hasMoved: Bool { !living.enqueuedIn.isEmpty }
+  var hasOwnPriorities: Bool { !living.changes.isEmpty }
+  func queueName(of index: UInt32, stage: Int) -> String {
+    name(of: living.queue(of: index, stage: stage))
+  }
+  func priority(of index: UInt32, stage: Int) -> Priority {
+    living.priority(of: index, stage: stage)
+  }
+
+  /// Ended operations, and ones never enqueued, may name a queue that was removed.
+  private func name(of queue: QueueID) -> String {
+    // Avoids a copy of the queue.
+    queues.contains(queue.number) ? queues[queue.number].settings.name : ""
+  }
+}

@@ -1,0 +1,59 @@
+// Looks operations up, living or remembered.
+
+import OpClusterModel
+
+extension ClusterState {
+  /// The cell of a living operation.
+  func liveCell(_ id: OperationID) throws(Refusal) -> OperationCell {
+    if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
+      return graphs[id.graph.number].cell(id.index)
+    }
+    if let ended = ended[id.graph], id.index < ended.operationCount {
+      throw Refusal(.alreadyFinished, "operation \(shown(id)) has finished", operations: [id])
+    }
+    throw Refusal(.unknownOperation, "there is no operation \(shown(id))", operations: [id])
+  }
+
+  /// `12/align/3` for a living operation, else its number.
+  func shown(_ id: OperationID) -> String {
+    if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
+      return graphs[id.graph.number].shown(id.index)
+    }
+    return id.numbered
+  }
+
+  /// The ending of an operation; nil if it has not ended. Also answers for ended graphs while they
+  /// are remembered (S27).
+  func knownEnding(of id: OperationID) -> OperationCell.Ending? {
+    if graphs.contains(id.graph.number) {
+      let cell = graphs[id.graph.number].cell(id.index)
+      return cell.phase == .finished ? cell.ending : nil
+    }
+    return ended[id.graph].map { OperationCell.Ending(rawValue: $0.outcome(of: id.index)) }
+  }
+
+  /// Every unfinished operation that is in a queue now, including barriers (S95).
+  func members(of queue: QueueID) -> [OperationRuns] {
+    graphs.numbers.compactMap { number in
+      var runs = OperationRuns(graph: GraphID(number))
+      for stage in graphs[number].stages.indices {
+        if graphs[number].enqueuedIn.isEmpty, graphs[number].stages[stage].queue != queue {
+          continue
+        }
+        for index in graphs[number].stages[stage].indices
+        where graphs[number].queue(of: index, stage: stage) == queue {
+          let phase = graphs[number].cell(index).phase
+          if phase != .finished && phase != .declared { runs.append(index) }
+        }
+      }
+      return runs.isEmpty ? nil : runs
+    }
+  }
+}
+
+extension EndedGraph {
+  /// The raw ending of one operation.
+  func outcome(of index: UInt32) -> UInt8 {
+    outcomes.count == 1 ? outcomes[0] : outcomes[Int(index)]
+  }
+}

@@ -1,0 +1,105 @@
+// The lines of ready operations, as facts fill them: entering, and what no longer stands in them.
+
+import OpClusterModel
+
+extension ClusterState {
+  /// Puts a run in line.
+  mutating func enterLine(_ run: ReadyRun, _ queue: UInt32, demandClass: Int, level: Int) {
+    if queues[queue].line.isEmpty { noteLined(queue) }
+    queues[queue].line.add(run, of: lineClass(demandClass), level: level)
+    if queues[queue].line.hasBecomeDue { crowdedQueues.append(queue) }
+  }
+
+  /// Notes that the line of a queue is no longer empty.
+  mutating func noteLined(_ queue: UInt32) {
+    var (low, high) = (0, linedQueues.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if linedQueues[middle] < queue { low = middle + 1 } else { high = middle }
+    }
+    if low < linedQueues.count, linedQueues[low] == queue { return }
+    linedQueues.insert(queue, at: low)
+  }
+
+  /// Removes obsolete runs from long lines. Only between turns: inside of one, a run may stand in
+  /// line a moment before it is ready.
+  mutating func sweepLines() {
+    if crowdedQueues.isEmpty { return }
+    for queue in crowdedQueues where queues.contains(queue) {
+      guard queues[queue].line.isDueForSweep else { continue }
+      var line = Line()
+      swap(&line, &queues[queue].line)
+      line.sweep { run, level in
+        guard graphs.contains(run.graph.number) else { return .gone }
+        let stage = graphs[run.graph.number].stageNumber(of: run.first)
+        let skip = skip(run, level, stage)
+        return skip == run.count ? .gone : .stands(skip: skip, valid: 1)
+      }
+      swap(&line, &queues[queue].line)
+    }
+    crowdedQueues.removeAll(keepingCapacity: true)
+  }
+
+  /// The number of first operations of a run that do not stand in line.
+  func skip(_ run: ReadyRun, _ level: Int, _ stage: Int) -> UInt32 {
+    var skip: UInt32 = 0
+    while skip < run.count, !standsInLine(run, skip, level, stage) { skip += 1 }
+    return skip
+  }
+
+  func parallelRoom(_ graph: UInt32, _ stage: Int) -> UInt32 {
+    let bound = graphs[graph].stages[stage].template.maximumParallel
+    return bound == 0 ? .max : bound - min(bound, graphs[graph].stages[stage].inFlight)
+  }
+
+  func standsInLine(
+    _ run: ReadyRun, _ offset: UInt32, _ level: Int, _ stage: Int
+  ) -> Bool {
+    let graph = run.graph.number
+    let index = run.first + offset
+    guard let cell = graphs[graph].cells.stored(index) else {
+      return graphs[graph].stages[stage].pristine.phase == .ready
+    }
+    guard cell.isInLine else { return false }
+    if !cell.flags.contains(.changed) { return true }
+    let priority = graphs[graph].priority(of: index, stage: stage)
+    return graphs[graph].place(of: index) == run.place + UInt64(offset)
+      && (level == Line.barrierLevel || Line.level(of: priority) == level)
+  }
+
+  /// The class in which an operation stands in line: its stage's own class if that exists and no
+  /// worker failed to start this operation, else the common one.
+  func classInLine(_ graph: UInt32, _ stage: Int, _ index: UInt32) -> Int {
+    guard let own = graphs[graph].stages[stage].ownClass, graphs[graph].unable[index] == nil else {
+      return graphs[graph].stages[stage].demandClass
+    }
+    return own
+  }
+
+  /// The properties of a class that a line needs.
+  func lineClass(_ number: Int) -> LineClass {
+    let (serial, kind) = (classes[number].serial, classes[number].kind)
+    let demand = classes[number].demandClass.demand
+    return LineClass(
+      number: number, serial: serial,
+      amounts: DemandAmounts(
+        cpus: demand.cpus.tenThousandths, memory: demand.memoryBytes,
+        gpus: demand.gpus.tenThousandths, kinds: classes.bit(ofKind: kind)))
+  }
+
+  // MARK: - Classes come and go
+
+  /// The number of a template's demand class; registers one more stage for it.
+  mutating func useClass(of template: OperationTemplate) -> Int {
+    let (number, newKind) = classes.use(template)
+    if let newKind { newKinds.append(newKind) }
+    return number
+  }
+
+  mutating func releaseClasses(of graph: Graph) {
+    for stage in graph.stages {
+      classes.release(stage.demandClass)
+      if let own = stage.ownClass { classes.release(own) }
+    }
+  }
+}

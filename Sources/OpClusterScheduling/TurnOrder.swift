@@ -1,0 +1,66 @@
+// The order of a turn: the steps at the start of a life, for each input, and at the turn's end.
+// Nothing else in the brain calls them.
+
+import HeapModule
+import OpClusterModel
+
+extension Scheduler {
+  /// Begins a new life of the coordinator, after the replay: known workers get `Timing.resync` to
+  /// return (S150).
+  ///
+  /// - Parameters:
+  ///   - number: The random number of this life (`CoordinatorLife.number`); 0: the life cannot be
+  ///     distinguished from another of the same epoch.
+  ///   - mayHaveGoneBack: The journal may be older than the orders that workers received, so
+  ///     exclusive operations unknown to it may run: none begins before `Timing.lost` has passed
+  ///     (G16).
+  public mutating func start(
+    life number: UInt64 = 0, mayHaveGoneBack: Bool = false, into turn: inout SchedulingTurn
+  ) {
+    if SchedulingBug.sameEpoch.isPlanted, counters.epoch.number > 0 { return }
+    turn.commit = CommitIndex(lastCommit.number + 1)
+    let life = CoordinatorLife(Epoch(counters.epoch.number + 1), number: number)
+    commit(.started(life), into: &turn)
+    self.mayHaveGoneBack = mayHaveGoneBack
+    // The journal does not date the end of some graphs with keys: their keys count from now on.
+    if keys.hasUntimed { commit(.keysDated(turn.wall), into: &turn) }
+    exclusivesFrom = mayHaveGoneBack ? turn.now + timing.lost : nil
+    lastTick = turn.now
+    alarms = []
+    for number in graphs.numbers { setAlarms(GraphID(number), at: turn.now, wall: turn.wall) }
+    for number in workers.numbers {
+      conversations[number].lastHeard = turn.now + timing.resync - timing.lost
+    }
+    resumeFailurePolicies(into: &turn)
+  }
+
+  /// Handles one input. Effects leave only after `close`.
+  public mutating func handle(_ input: Input, into turn: inout SchedulingTurn) {
+    turn.commit = CommitIndex(lastCommit.number + 1)
+    switch input {
+    case .worker(let peer, let message): handleWorker(peer, message, into: &turn)
+    case .client(let peer, let request, let what, let onlyOf):
+      handleClient(Asker(peer: peer, request: request, onlyOf: onlyOf), what, into: &turn)
+    case .gone(let peer): forgetPeer(peer)
+    case .tick(let durable): handleTick(durable, into: &turn)
+    }
+  }
+
+  /// Ends a turn: assigns operations to workers, then seals records, events and orders.
+  public mutating func close(_ turn: inout SchedulingTurn) {
+    turn.commit = CommitIndex(lastCommit.number + 1)
+    applyFailurePolicies(into: &turn)
+    settleDeferred(into: &turn)
+    assign(into: &turn)
+    commitTroubles(into: &turn)
+    state.tellQueueCounts(into: &turn)
+    // The end of graphs with keys is dated by a fact of its own: the life of their keys counts from
+    // it.
+    if state.endsKeys { commit(.keysDated(turn.wall), into: &turn) }
+    forgetAtWorkers(state.endGraphs(into: &turn), into: &turn)
+    turn.sealRecords()
+    state.close(&turn)
+    settleWelcomes(&turn)
+    sendOrders(into: &turn)
+  }
+}
