@@ -24,15 +24,15 @@ extension WorkerLoop {
 
   /// Removes logs that are too old, and the oldest ones beyond the limit.
   func sweepLogsIfDue() {
-    guard now >= nextSweep, !sweepState.isAtWork else { return }
-    let took = OpClusterModel.Span(nanoseconds: sweepState.took.load(ordering: .relaxed))
-    nextSweep = now + max(configuration.logSweepInterval ?? Self.interval, took * 20)
+    guard now >= sweeps.next, !sweeps.state.isAtWork else { return }
+    let took = OpClusterModel.Span(nanoseconds: sweeps.state.took.load(ordering: .relaxed))
+    sweeps.next = now + max(configuration.logSweepInterval ?? Self.interval, took * 20)
     let folders = scratch.outdated(olderThan: configuration.logRetention.wholeSeconds)
     let sweep = LogSweep(
       folder: scratch.path,
       bytes: configuration.logBytes ?? LogSweep.usualBytes(of: scratch.path),
       running: Set(core.executingAttempts.map(LogSweep.name)))
-    let (state, logger) = (sweepState, logger)
+    let (state, logger) = (sweeps.state, logger)
     state.isRunning.store(true, ordering: .releasing)
     let thread = try? startThread(name: "sweeper") {
       let began = MonotonicClock.now()

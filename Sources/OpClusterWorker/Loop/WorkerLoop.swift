@@ -19,70 +19,23 @@ enum WorkerOrder: Sendable {
 
 final class WorkerLoop {
   let configuration: WorkerConfiguration
-  let registry: OperationRegistry
-  let logger: Logger
   let orders: Mailbox<WorkerOrder>
   let scratch: Scratch
   let attempts: AttemptRunner
-  /// The names of the brain's gpus; nil: operations are told nothing of gpus.
-  let gpuNames: [String]?
-  var session: WorkerSession
-  var core: ExecutionCore
-  var effects: [ExecutionEffect] = []
-  var templates: [PreparedTemplate?] = []
-  var socket: Socket?
-  var poller = SocketPoller()
-  var items = Items()
-  var signals: SignalDescriptor?
-  var guardian: ProcessGuard?
-  /// A message that the socket did not take yet.
-  var unsent: [UInt8]?
-  /// Pieces of logs to send; bounded, further requests get no answer.
-  var chunks: [LogChunk] = []
-  var now: Instant
-  /// The moment at which collected news are sent.
-  var speakAt: Instant?
-  var lastSpoken: Instant
-  /// Attempts that have ended since the last report.
-  var endedSince = 0
-  /// There is more to start than one turn may.
-  var isHurried = false
-  var stops = 0
-  var lifelineIsCut = false
-  var wasKilled = false
-  /// The begin of the time without a coordinator.
-  var aloneSince: Instant
-  var hasServed = false
-  /// The reason why trying is useless, before the worker has ever served.
-  var keyRefusal: Refusal?
-  /// Consecutive handshakes that the peer broke off.
-  var hangUps = 0
-  /// The last logged trouble of repeated tries.
-  var toldTrouble = ""
-  var socketOpenedAt: Instant
-  /// Connected, but without a proper answer to our hello.
-  var isUnanswered = false
-  /// The improper answer.
-  var foreignAnswer = ""
-  var wasTalking = false
-  var sleepWatch = SleepWatch()
-  /// The last contact given to the guard.
-  var leasedContact: Instant?
-  /// The moment when the goodbye has certainly left.
-  var leaveAt: Instant?
-  /// The moment when a drain that a signal began becomes a stop.
-  var drainEnd: Instant?
   let service: ServiceNotifier?
-  let sweepState = SweepState()
-  /// The next sweep of logs.
-  var nextSweep = Instant.distantPast
+  var guardian: ProcessGuard?
+  var core: ExecutionCore
+  var decisions: Decisions
+  var connection: CoordinatorConnection
+  var wakeups = Wakeups()
+  var reports: ReportPace
+  var ending = WorkerEnding()
+  var lease = LeaseState()
+  var sweeps = LogSweeps()
+  /// The moment of this turn.
+  var now: Instant
 
-  struct Items {
-    var socket: SocketPoller.Item?
-    var signals: SocketPoller.Item?
-    var guardian: SocketPoller.Item?
-    var lifeline: SocketPoller.Item?
-  }
+  var logger: Logger { configuration.logger }
 
   /// Maximum launches of one turn, and the time after which it starts no more.
   static let launchesPerTurn = 4_096
@@ -102,23 +55,21 @@ final class WorkerLoop {
     _ orders: Mailbox<WorkerOrder>
   ) throws(WorkerError) {
     self.configuration = configuration
-    self.registry = registry
     self.orders = orders
-    logger = configuration.logger
-    gpuNames = configuration.givenGPUs
+    let logger = configuration.logger
     service = configuration.service.flatMap(ServiceNotifier.init)
-    session = WorkerSession(UInt64.random(in: 1...UInt64.max))
+    decisions = Decisions(
+      session: WorkerSession(UInt64.random(in: 1...UInt64.max)), gpuNames: configuration.givenGPUs)
     now = Instant(nanoseconds: MonotonicClock.now())
-    aloneSince = now
-    lastSpoken = now
-    socketOpenedAt = now
+    connection = CoordinatorConnection(at: now)
+    reports = ReportPace(lastSpoken: now)
     // Block signals before the first thread starts, and before the guard is forked.
     if configuration.handlesSignals {
-      signals = try Self.blockSignals()
+      wakeups.signals = try Self.blockSignals()
       ProcessHost.hideMemory()
     }
     scratch = try Scratch(
-      configuration.scratch, runAs: configuration.runAs, logger: configuration.logger)
+      configuration.scratch, runAs: configuration.runAs, logger: logger)
     guard let fence = ProcessFence(worker: scratch.fenceName(worker: configuration.name)) else {
       preconditionFailure("the name was looked at: \(configuration.name)")
     }
@@ -139,14 +90,14 @@ final class WorkerLoop {
     }
     do throws(SystemError) {
       attempts = try AttemptRunner(
-        host: host, scratch: scratch, session: session.number, types: registry,
+        host: host, scratch: scratch, session: decisions.session.number, types: registry,
         logger: logger, childCommand: configuration.childCommand, limits: configuration.limits,
         childIdleTime: configuration.childIdleTime, runAs: configuration.runAs)
     } catch {
       throw WorkerError(.machine, error.description)
     }
     let identity = WorkerHello(
-      build: Build.name, name: configuration.name, session: session,
+      build: Build.name, name: configuration.name, session: decisions.session,
       capacity: configuration.capacity,
       labels: MachineResources.labels + configuration.labels, types: registry.types)
     core = ExecutionCore(
@@ -205,22 +156,23 @@ final class WorkerLoop {
     if let next = attempts.nextDeadline(at: now)?.nanoseconds {
       deadline = min(next, deadline ?? next)
     }
-    if let speakAt { deadline = deadline.map { min($0, speakAt.nanoseconds) } }
-    if isHurried { deadline = now.nanoseconds }
-    if let leaveAt { deadline = leaveAt.nanoseconds }
-    let sweep = sweepState.isAtWork ? nil : nextSweep.nanoseconds
-    for moment in [drainEnd?.nanoseconds, service?.nextFeed, sweep] {
+    if let speakAt = reports.speakAt { deadline = deadline.map { min($0, speakAt.nanoseconds) } }
+    if decisions.isHurried { deadline = now.nanoseconds }
+    if let leaveAt = ending.leaveAt { deadline = leaveAt.nanoseconds }
+    let sweep = sweeps.state.isAtWork ? nil : sweeps.next.nanoseconds
+    for moment in [ending.drainEnd?.nanoseconds, service?.nextFeed, sweep] {
       if let moment { deadline = min(moment, deadline ?? moment) }
     }
     if let patience = configuration.patience, core.conversation == nil {
-      let end = (aloneSince + patience).nanoseconds
+      let end = (connection.aloneSince + patience).nanoseconds
       deadline = deadline.map { min($0, end) } ?? end
     }
-    if let item = items.socket {
-      poller.change(item, to: unsent == nil ? .readable : [.readable, .writable])
+    if let item = wakeups.items.socket {
+      wakeups.poller.change(
+        item, to: connection.unsent == nil ? .readable : [.readable, .writable])
     }
     do throws(SystemError) {
-      _ = try poller.wait(until: deadline)
+      _ = try wakeups.poller.wait(until: deadline)
     } catch {
       throw WorkerError(.machine, error.description)
     }
@@ -229,18 +181,18 @@ final class WorkerLoop {
 
   /// Rebuilds the list of polled items after each change of socket or guard.
   func rebuildPoller() {
-    poller.removeAll()
-    items = Items()
-    if socket != nil { items.socket = poller.add(socket!) }
-    if let descriptor = signals?.descriptor {
-      items.signals = poller.add(descriptor: descriptor)
+    wakeups.poller.removeAll()
+    wakeups.items = Wakeups.Items()
+    if connection.socket != nil { wakeups.items.socket = wakeups.poller.add(connection.socket!) }
+    if let descriptor = wakeups.signals?.descriptor {
+      wakeups.items.signals = wakeups.poller.add(descriptor: descriptor)
     }
-    if let guardian { items.guardian = poller.add(descriptor: guardian.descriptor) }
-    if let lifeline = configuration.lifeline, !lifelineIsCut {
-      items.lifeline = poller.add(descriptor: lifeline)
+    if let guardian { wakeups.items.guardian = wakeups.poller.add(descriptor: guardian.descriptor) }
+    if let lifeline = configuration.lifeline, !ending.lifelineIsCut {
+      wakeups.items.lifeline = wakeups.poller.add(descriptor: lifeline)
     }
     for descriptor in [orders.descriptor] + attempts.descriptors {
-      _ = poller.add(descriptor: descriptor)
+      _ = wakeups.poller.add(descriptor: descriptor)
     }
   }
 
@@ -249,31 +201,34 @@ final class WorkerLoop {
   /// The first signal asks everything to stop, the second kills it. With a time for draining, one
   /// more comes first: running operations may end by themselves.
   private func takeSignals() {
-    guard let item = items.signals, poller.readiness(of: item).contains(.readable) else { return }
-    while let signal = signals?.next() {
+    guard let item = wakeups.items.signals, wakeups.poller.readiness(of: item).contains(.readable)
+    else { return }
+    while let signal = wakeups.signals?.next() {
       logger.notice("signal \(signal.number)")
-      if let time = configuration.drainTime, drainEnd == nil, stops == 0 {
-        drainEnd = now + time
+      if let time = configuration.drainTime, ending.drainEnd == nil, ending.stops == 0 {
+        ending.drainEnd = now + time
         apply(.leave)
       } else {
-        drainEnd = nil
-        obey(stops == 0 ? .stop : .stopNow)
+        ending.drainEnd = nil
+        obey(ending.stops == 0 ? .stop : .stopNow)
       }
     }
   }
 
   private func endDrain() {
-    guard let end = drainEnd, now >= end, stops == 0 else { return }
+    guard let end = ending.drainEnd, now >= end, ending.stops == 0 else { return }
     logger.notice("what runs has not ended in time; it is asked to stop")
-    drainEnd = nil
+    ending.drainEnd = nil
     obey(.stop)
   }
 
   /// Nothing is ever written to the lifeline, so any event is its end.
   private func watchLifeline() {
-    guard let item = items.lifeline, !poller.readiness(of: item).isEmpty else { return }
+    guard let item = wakeups.items.lifeline, !wakeups.poller.readiness(of: item).isEmpty else {
+      return
+    }
     logger.notice("the program that started this worker has ended")
-    lifelineIsCut = true
+    ending.lifelineIsCut = true
     rebuildPoller()
     obey(.stop)
   }
@@ -285,18 +240,20 @@ final class WorkerLoop {
   }
 
   private func obey(_ order: WorkerOrder) {
-    stops += 1
+    ending.stops += 1
     switch order {
     case .stop: apply(.stop)
     case .stopNow:
-      wasKilled = true
+      ending.wasKilled = true
       apply(.stopNow)
     }
   }
 
   /// Takes in the ends of processes and tasks, and progress.
   private func takeEnds() {
-    if let item = items.guardian, !poller.readiness(of: item).isEmpty { renewGuard() }
+    if let item = wakeups.items.guardian, !wakeups.poller.readiness(of: item).isEmpty {
+      renewGuard()
+    }
     let ended = attempts.collect(at: now) { attempt, fraction, text in
       apply(.progress(attempt, fraction: fraction, text: text))
     }
@@ -344,8 +301,8 @@ final class WorkerLoop {
   }
 
   func apply(_ event: ExecutionEvent) {
-    if case .ended = event { endedSince += 1 }
-    core.apply(event, at: now, into: &effects)
+    if case .ended = event { reports.endedSince += 1 }
+    core.apply(event, at: now, into: &decisions.effects)
   }
 
   // MARK: - Out
@@ -356,12 +313,12 @@ final class WorkerLoop {
     carryOut()
     var budget = Self.launchesPerTurn
     let end = now + Self.startingTime
-    isHurried = true
+    decisions.isHurried = true
     while budget > 0, Instant(nanoseconds: MonotonicClock.now()) < end {
-      let count = core.startReady(atMost: min(64, budget), at: now, into: &effects)
+      let count = core.startReady(atMost: min(64, budget), at: now, into: &decisions.effects)
       carryOut()
       if count == 0 {
-        isHurried = false
+        decisions.isHurried = false
         return
       }
       budget -= count
@@ -371,33 +328,33 @@ final class WorkerLoop {
   /// Carries out the effects; they may append further ones meanwhile.
   private func carryOut() {
     var next = 0
-    while next < effects.count {
-      let effect = effects[next]
+    while next < decisions.effects.count {
+      let effect = decisions.effects[next]
       next += 1
       carryOut(effect)
     }
-    effects.removeAll(keepingCapacity: true)
+    decisions.effects.removeAll(keepingCapacity: true)
   }
 
   // MARK: - The end
 
   /// Returns the reason of the end, once there is one.
   private func exit() -> WorkerExit? {
-    if let keyRefusal { return .refused(keyRefusal) }
+    if let refusal = connection.keyRefusal { return .refused(refusal) }
     if let patience = configuration.patience, core.conversation == nil, core.counts.running == 0,
-      now - aloneSince >= patience
+      now - connection.aloneSince >= patience
     {
       return .unreachable
     }
     guard let reason = core.exit else {
-      return wasKilled && core.counts.running == 0 ? .killed : nil
+      return ending.wasKilled && core.counts.running == 0 ? .killed : nil
     }
     // libzmq needs a moment to send the goodbye. Without a coordinator there is none to send.
-    let hasSpoken = unsent == nil || core.conversation == nil
-    if hasSpoken, leaveAt == nil { leaveAt = now + .milliseconds(100) }
-    guard let leaveAt, now >= leaveAt else { return nil }
+    let hasSpoken = connection.unsent == nil || core.conversation == nil
+    if hasSpoken, ending.leaveAt == nil { ending.leaveAt = now + .milliseconds(100) }
+    guard let leaveAt = ending.leaveAt, now >= leaveAt else { return nil }
     switch reason {
-    case .stopped: return wasKilled ? .killed : .stopped
+    case .stopped: return ending.wasKilled ? .killed : .stopped
     case .drained: return .drained
     case .refused(let refusal): return .refused(refusal)
     }
@@ -406,6 +363,6 @@ final class WorkerLoop {
   private func leave() {
     service?.stopping("leaving")
     attempts.endAll(within: .seconds(2))
-    socket = nil
+    connection.socket = nil
   }
 }

@@ -9,10 +9,10 @@ extension WorkerLoop {
   func carryOut(_ effect: ExecutionEffect) {
     switch effect {
     case .renewConversation:
-      if core.identity.session != session { beginAnew() }
+      if core.identity.session != decisions.session { beginAnew() }
       renewSocket()
     case .learn(let number, let announcement): learn(number, announcement)
-    case .forget(let number): templates[Int(number.position)] = nil
+    case .forget(let number): decisions.templates[Int(number.position)] = nil
     case .forgetGraph(let graph): scratch.forget(graph)
     case .launch(let launch): start(launch)
     case .stop(let attempt): attempts.stop(attempt)
@@ -22,8 +22,8 @@ extension WorkerLoop {
 
   /// The coordinator's journal went back, and the brain has begun a new session.
   private func beginAnew() {
-    session = core.identity.session
-    attempts.beginAnew(session: session.number)
+    decisions.session = core.identity.session
+    attempts.beginAnew(session: decisions.session.number)
     scratch.beginAnew()
     logger.warning(
       """
@@ -34,15 +34,15 @@ extension WorkerLoop {
 
   private func learn(_ number: TemplateNumber, _ announcement: TemplateAnnouncement) {
     let template = PreparedTemplate(announcement)
-    while templates.count <= Int(number.position) { templates.append(nil) }
-    templates[Int(number.position)] = template
+    while decisions.templates.count <= Int(number.position) { decisions.templates.append(nil) }
+    decisions.templates[Int(number.position)] = template
     if template.timeout != nil || template.grace != nil {
       apply(.prepared(number, TemplateLimits(timeout: template.timeout, grace: template.grace)))
     }
   }
 
   private func start(_ launch: Launch) {
-    guard let template = templates[Int(launch.template.position)] else {
+    guard let template = decisions.templates[Int(launch.template.position)] else {
       preconditionFailure("launched \(launch.attempt) of a template that was forgotten")
     }
     if let problem = objection(to: template) {
@@ -52,7 +52,7 @@ extension WorkerLoop {
     let job = Job(
       attempt: launch.attempt, run: launch.run, ownQueueName: launch.queueName,
       template: template, inputs: launch.inputs,
-      gpus: gpuNames.map { names in launch.gpus.map { names[Int($0)] } })
+      gpus: decisions.gpuNames.map { names in launch.gpus.map { names[Int($0)] } })
     if let result = attempts.start(job, argument: launch.argument, at: now) {
       apply(.ended(launch.attempt, result))
     }

@@ -13,26 +13,26 @@ import OpClusterZeroMQ
 extension WorkerLoop {
   /// Drops the present socket and opens another.
   func renewSocket() {
-    if isUnanswered {
+    if connection.isUnanswered {
       let does =
-        foreignAnswer.isEmpty
+        connection.foreignAnswer.isEmpty
         ? "does not answer: a coordinator that is busy or just starting"
-        : "sent \(foreignAnswer): no coordinator"
+        : "sent \(connection.foreignAnswer): no coordinator"
       warnOnce(
         "what listens at \(configuration.coordinator) \(does), or not its address for workers "
           + "('workers=' in its ready line)")
     }
-    isUnanswered = false
-    foreignAnswer = ""
-    socket = nil
-    unsent = nil
-    chunks = []
+    connection.isUnanswered = false
+    connection.foreignAnswer = ""
+    connection.socket = nil
+    connection.unsent = nil
+    connection.chunks = []
     do throws(SystemError) {
       let fresh = try Socket(
         role: .dealer(maximumMessageBytes: Limits.messageBytes), keys: configuration.keys)
       try fresh.connect(configuration.coordinator)
-      socket = consume fresh
-      socketOpenedAt = now
+      connection.socket = consume fresh
+      connection.openedAt = now
     } catch {
       logger.warning("\(error)")
       apply(.disconnected)
@@ -42,17 +42,19 @@ extension WorkerLoop {
 
   /// Handles the events of the connection. Every event except `connected` ends it.
   func takeConnectionEvents() {
-    guard let item = items.socket, poller.readiness(of: item).contains(.connectionEvent) else {
+    guard let item = wakeups.items.socket,
+      wakeups.poller.readiness(of: item).contains(.connectionEvent)
+    else {
       return
     }
-    while let event = socket?.nextConnectionEvent() {
-      isUnanswered = event == .connected
+    while let event = connection.socket?.nextConnectionEvent() {
+      connection.isUnanswered = event == .connected
       switch event {
       case .connected:
-        hangUps = 0
+        connection.hangUps = 0
         logger.debug("connected to \(configuration.coordinator)")
       case .refused:
-        hangUps = 0
+        connection.hangUps = 0
         logger.debug("nobody listens at \(configuration.coordinator)")
         apply(.disconnected)
       case .handshakeFailed(let failure):
@@ -60,7 +62,7 @@ extension WorkerLoop {
         apply(.disconnected)
       case .disconnected:
         // The trouble of repeated tries has been logged already.
-        let level = toldTrouble.isEmpty ? Logger.Level.info : .debug
+        let level = connection.toldTrouble.isEmpty ? Logger.Level.info : .debug
         logger.log(level: level, "connection to \(configuration.coordinator) lost")
         apply(.disconnected)
       }
@@ -79,33 +81,33 @@ extension WorkerLoop {
         "the coordinator at \(address) does not let in our key: it was never added, or was removed",
         hint: "an administrator invites with 'opcoord key invite --role worker'")
       warnOnce(refusal.message)
-      if !hasServed { keyRefusal = refusal }
-    case .broken where configuration.keys != nil && now - socketOpenedAt < Self.hangUpTime:
+      if !connection.hasServed { connection.keyRefusal = refusal }
+    case .broken where configuration.keys != nil && now - connection.openedAt < Self.hangUpTime:
       // A coordinator with another key hangs up silently (A6).
-      hangUps += 1
-      guard hangUps >= Self.hangUpsOfOtherKeys else { return }
+      connection.hangUps += 1
+      guard connection.hangUps >= Self.hangUpsOfOtherKeys else { return }
       let refusal = Refusal(
         .forbidden,
         "what listens at \(address) hung up during the handshake: it has another key than the "
           + "coordinator that ours is for",
         hint: "check the address, and the line 'server' of the key against 'opcoord key show'")
       warnOnce(refusal.message)
-      if !hasServed { keyRefusal = refusal }
+      if !connection.hasServed { connection.keyRefusal = refusal }
     case .foreignServer:
       let refusal = Refusal(
         .forbidden, "the socket at \(address) is not used: \(failure)",
         hint: "run the coordinator and its workers as one user, or let them meet over tcp:// with "
           + "keys")
       warnOnce(refusal.message)
-      if !hasServed { keyRefusal = refusal }
+      if !connection.hasServed { connection.keyRefusal = refusal }
     case .broken, .protocolViolation: warnOnce("no handshake with \(address): \(failure)")
     }
   }
 
   /// Logs a trouble of repeated tries once, until the worker serves again.
   private func warnOnce(_ trouble: String) {
-    if trouble != toldTrouble { logger.warning("\(trouble)") }
-    toldTrouble = trouble
+    if trouble != connection.toldTrouble { logger.warning("\(trouble)") }
+    connection.toldTrouble = trouble
   }
 
   /// A handshake without an answer ends after 2 s; a hang-up comes earlier.
@@ -115,9 +117,10 @@ extension WorkerLoop {
 
   /// Takes a bounded number of frames; further ones keep the socket readable.
   func takeFrames() {
-    guard let item = items.socket, poller.readiness(of: item).contains(.readable) else { return }
+    guard let item = wakeups.items.socket, wakeups.poller.readiness(of: item).contains(.readable)
+    else { return }
     for _ in 0..<Limits.framesPerTurn {
-      guard let result = socket?.receive() else { return }
+      guard let result = connection.socket?.receive() else { return }
       switch result {
       case .nothing: return
       case .message(let bytes, _): take(bytes)
@@ -146,7 +149,7 @@ extension WorkerLoop {
   /// Logs that the coordinator does not accept this worker now; the wait would be invisible
   /// otherwise.
   private func noteRefusal(_ refusal: Refusal) {
-    isUnanswered = false
+    connection.isUnanswered = false
     let words = [refusal.message, refusal.hint].filter { !$0.isEmpty }.joined(separator: "; ")
     switch refusal.code {
     case .busy where core.conversation == nil, .limitExceeded where core.conversation == nil:
@@ -159,8 +162,8 @@ extension WorkerLoop {
   /// Begins anew after a protocol error.
   private func breakOff(_ cause: String) {
     // Before the first answer the peer may be anybody: log the cause once, at the next try.
-    if isUnanswered {
-      foreignAnswer = cause
+    if connection.isUnanswered {
+      connection.foreignAnswer = cause
     } else {
       logger.warning("the coordinator sent \(cause)")
     }
@@ -168,8 +171,8 @@ extension WorkerLoop {
   }
 
   private func answer(_ request: LogRequest) {
-    guard chunks.count < Self.chunksWaiting else { return }
-    chunks.append(
+    guard connection.chunks.count < Self.chunksWaiting else { return }
+    connection.chunks.append(
       LogAnswers.answer(
         request, attempts.log(request.attempt, request.stream),
         isRunning: attempts.isRunning(request.attempt)))
@@ -178,14 +181,14 @@ extension WorkerLoop {
   /// Prints one line for people at the first welcome, and logs every change.
   private func noteConversation() {
     let isTalking = core.conversation != nil
-    if isTalking { isUnanswered = false }
-    if isTalking, !wasTalking {
+    if isTalking { connection.isUnanswered = false }
+    if isTalking, !connection.wasTalking {
       logger.info("serving \(configuration.coordinator)")
-      if !hasServed { configuration.announce() }
-      hasServed = true
-      toldTrouble = ""
+      if !connection.hasServed { configuration.announce() }
+      connection.hasServed = true
+      connection.toldTrouble = ""
     }
-    wasTalking = isTalking
+    connection.wasTalking = isTalking
   }
 
   /// Feeds the watchdog at the end of a turn: only a whole turn may do so.
@@ -195,45 +198,46 @@ extension WorkerLoop {
     let place =
       core.conversation == nil
       ? "looking for \(configuration.coordinator)" : "serving \(configuration.coordinator)"
-    service.status(drainEnd == nil ? place : "draining, \(place)")
+    service.status(ending.drainEnd == nil ? place : "draining, \(place)")
   }
 
   /// Sends as much as the socket takes.
   func speak() {
     if core.conversation != nil {
-      aloneSince = now
+      connection.aloneSince = now
     } else {
-      wasTalking = false
+      connection.wasTalking = false
     }
-    speakAt = nil
-    let interval = endedSince < Self.smallReport ? Self.smallReportInterval : Self.reportInterval
-    if core.hasMore, core.conversation != nil, now - lastSpoken < interval {
-      speakAt = lastSpoken + interval
+    reports.speakAt = nil
+    let interval =
+      reports.endedSince < Self.smallReport ? Self.smallReportInterval : Self.reportInterval
+    if core.hasMore, core.conversation != nil, now - reports.lastSpoken < interval {
+      reports.speakAt = reports.lastSpoken + interval
       return
     }
-    lastSpoken = now
-    endedSince = 0
-    if let bytes = unsent {
-      unsent = nil
+    reports.lastSpoken = now
+    reports.endedSince = 0
+    if let bytes = connection.unsent {
+      connection.unsent = nil
       guard send(bytes) else { return }
     }
     for _ in 0..<Self.messagesPerTurn {
       guard let message = core.takeMessage(at: now) else { break }
       guard send(Wire.encode(message)) else { return }
     }
-    while let chunk = chunks.first {
-      chunks.removeFirst()
+    while let chunk = connection.chunks.first {
+      connection.chunks.removeFirst()
       guard send(Wire.encode(.logChunk(chunk))) else { return }
     }
   }
 
   /// Sends bytes; false: the socket takes no more now.
   private func send(_ bytes: [UInt8]) -> Bool {
-    guard let result = socket?.send(bytes) else { return false }
+    guard let result = connection.socket?.send(bytes) else { return false }
     switch result {
     case .sent: return true
     case .wouldBlock:
-      unsent = bytes
+      connection.unsent = bytes
       return false
     case .unreachable, .failed:
       apply(.disconnected)

@@ -45,7 +45,7 @@ struct SleepWatch {
 extension WorkerLoop {
   /// Runs at the beginning of each turn.
   func watchSleep() {
-    guard sleepWatch.hasSlept() else { return }
+    guard lease.sleepWatch.hasSlept() else { return }
     logger.warning("this machine has slept; the coordinator may have given up this worker")
     apply(.slept)
   }
@@ -53,10 +53,11 @@ extension WorkerLoop {
   /// Renews the lease after the coordinator's messages were processed. Moments are absolute: a
   /// delay of this thread makes no lease longer.
   func renewLease() {
-    guard core.contact != leasedContact, let lease = attempts.host.lease else { return }
-    leasedContact = core.contact
-    guard let contact = core.contact else { return lease.end() }
-    lease.set(until: (contact + core.fence + Span(nanoseconds: sleepWatch.ahead)).nanoseconds)
+    guard core.contact != lease.contact, let shared = attempts.host.lease else { return }
+    lease.contact = core.contact
+    guard let contact = core.contact else { return shared.end() }
+    shared.set(
+      until: (contact + core.fence + Span(nanoseconds: lease.sleepWatch.ahead)).nanoseconds)
   }
 
   /// Returns why an exclusive operation cannot run here now; nil if it can.

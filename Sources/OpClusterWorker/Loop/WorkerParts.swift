@@ -1,0 +1,97 @@
+// The parts of a worker's loop that only remember: its decisions, its connection, the way to its
+// end. Values without behaviour; `WorkerLoop` and its extensions change them.
+
+import OpClusterAttempts
+import OpClusterExecution
+import OpClusterModel
+import OpClusterSystem
+import OpClusterZeroMQ
+
+/// The decisions of the brain that wait to be carried out, and the templates that they name.
+struct Decisions {
+  /// The session that was carried out last; the brain may have begun another.
+  var session: WorkerSession
+  /// The names of the brain's gpus; nil: operations are told nothing of gpus.
+  let gpuNames: [String]?
+  var effects: [ExecutionEffect] = []
+  var templates: [PreparedTemplate?] = []
+  /// There is more to start than one turn may.
+  var isHurried = false
+}
+
+/// The connection to the coordinator, and the troubles with it.
+struct CoordinatorConnection: ~Copyable {
+  var socket: Socket?
+  var openedAt: Instant
+  /// A message that the socket did not take yet.
+  var unsent: [UInt8]?
+  /// Pieces of logs to send; bounded, further requests get no answer.
+  var chunks: [LogChunk] = []
+  /// The begin of the time without a coordinator.
+  var aloneSince: Instant
+  /// Connected, but without a proper answer to our hello.
+  var isUnanswered = false
+  /// The improper answer.
+  var foreignAnswer = ""
+  /// Consecutive handshakes that the peer broke off.
+  var hangUps = 0
+  /// The reason why trying is useless, before the worker has ever served.
+  var keyRefusal: Refusal?
+  /// The last logged trouble of repeated tries.
+  var toldTrouble = ""
+  var wasTalking = false
+  var hasServed = false
+
+  init(at now: Instant) {
+    openedAt = now
+    aloneSince = now
+  }
+}
+
+/// Everything that wakes the loop.
+struct Wakeups: ~Copyable {
+  var poller = SocketPoller()
+  var items = Items()
+  var signals: SignalDescriptor?
+
+  struct Items {
+    var socket: SocketPoller.Item?
+    var signals: SocketPoller.Item?
+    var guardian: SocketPoller.Item?
+    var lifeline: SocketPoller.Item?
+  }
+}
+
+/// The pace of reports: while there is more to start, they are collected.
+struct ReportPace {
+  /// The moment at which collected news are sent.
+  var speakAt: Instant?
+  var lastSpoken: Instant
+  /// Attempts that have ended since the last report.
+  var endedSince = 0
+}
+
+/// The way of the worker to its end.
+struct WorkerEnding {
+  /// Orders to stop so far.
+  var stops = 0
+  var lifelineIsCut = false
+  var wasKilled = false
+  /// The moment when a drain that a signal began becomes a stop.
+  var drainEnd: Instant?
+  /// The moment when the goodbye has certainly left.
+  var leaveAt: Instant?
+}
+
+/// The lease of exclusive operations, as the guard was told it.
+struct LeaseState {
+  var sleepWatch = SleepWatch()
+  /// The last contact given to the guard.
+  var contact: Instant?
+}
+
+/// The sweeps of logs of ended attempts.
+struct LogSweeps {
+  let state = SweepState()
+  var next = Instant.distantPast
+}
