@@ -11,10 +11,10 @@ public struct RequestGlance: Hashable, Sendable {
   public var givesBack: Bool
 
   /// Field numbers of `ClientMessage.request` and of `Request.number`.
-  private static let request: UInt64 = 2
-  private static let number: UInt64 = 1
+  static let request: UInt64 = 2
+  static let number: UInt64 = 1
   /// Field numbers of `grant_credit`, `unsubscribe` and `end_wait`.
-  private static let givingBack: [UInt64] = [24, 25, 30]
+  static let givingBack: [UInt64] = [24, 25, 30]
 
   /// Returns nil if the bytes hold no request or are malformed. Does not look into the body.
   public init?(_ bytes: [UInt8]) {
