@@ -10,7 +10,7 @@ extension ExecutionCore {
   public mutating func startReady(
     atMost most: Int, at now: Instant, into effects: inout [ExecutionEffect]
   ) -> Int {
-    let mayStart = link.holdsLease(at: now) || ExecutionBug.startsWithoutLease.isPlanted
+    let mayStart = link.holdsLease(at: now)
     guard queue.ready > 0, !isDraining, !isStopping, !isOrphaned, mayStart else { return 0 }
     // Ended attempts that are not durable elsewhere are kept here, so no more of them are started
     // (G27).

@@ -113,7 +113,7 @@ extension ExecutionCore {
     known = welcome.known
     isOrphaned = false
     isFenced = false
-    if !ExecutionBug.staleKept.isPlanted { abandon(welcome.stale, at: now, into: &effects) }
+    abandon(welcome.stale, at: now, into: &effects)
     for entry in outbox.takeAll() where isWorthTelling(entry) { outbox.append(entry) }
   }
 
@@ -159,7 +159,7 @@ extension ExecutionCore {
     if isFenced, link.holdsFence(at: now) { isFenced = false }
     // A heartbeat without content has no number.
     if orders.number == 0, orders.isHeartbeat { return }
-    if orders.number <= link.ordersTaken, !ExecutionBug.forgottenAttempts.isPlanted {
+    if orders.number <= link.ordersTaken {
       late += 1
       return
     }

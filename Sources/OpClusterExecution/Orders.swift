@@ -64,8 +64,7 @@ extension ExecutionCore {
       let template = operations[graph].template(at: dispatch.template)
     else { return false }
     let known = operations[graph][operation.index]
-    let isForgotten = ExecutionBug.forgottenAttempts.isPlanted && !known.slot.exists
-    guard attempt > known.highest || isForgotten else {
+    guard attempt > known.highest else {
       answerRepeated(dispatch.attempt, known.slot)
       return true
     }

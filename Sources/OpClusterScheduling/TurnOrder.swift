@@ -17,7 +17,6 @@ extension Scheduler {
   public mutating func start(
     life number: UInt64 = 0, mayHaveGoneBack: Bool = false, into turn: inout SchedulingTurn
   ) {
-    if SchedulingBug.sameEpoch.isPlanted, counters.epoch.number > 0 { return }
     turn.commit = CommitIndex(lastCommit.number + 1)
     let life = CoordinatorLife(Epoch(counters.epoch.number + 1), number: number)
     commit(.started(life), into: &turn)

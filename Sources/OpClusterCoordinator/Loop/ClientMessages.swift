@@ -102,7 +102,9 @@ extension CoordinatorLoop {
     case .unsubscribe(let number):
       subscriptions.remove(Subscriptions.Key(peer: peer, number: number))
       sendReply(.effect(true), to: peer, request)
-    default:
+    case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
+      .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
+      .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs:
       work.hasInput = true
       let input = Input.client(
         peer, request, owned(what, by: peer), onlyOf: settings.steering.bound(of: known.principal))

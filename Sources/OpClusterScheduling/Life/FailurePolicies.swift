@@ -65,7 +65,7 @@ extension Scheduler {
     var later: [OperationID] = []
     for id in members {
       let isHeld = graphs[graph.number].cell(id.index).worker != 0
-      if isHeld, state.isAwaitedAhead(id), !SchedulingBug.hastyPolicies.isPlanted {
+      if isHeld, state.isAwaitedAhead(id) {
         later.append(id)
       } else {
         runs.append(id.index)

@@ -39,7 +39,10 @@ extension Scheduler {
       return .workers(workers(at: now) + downWorkers.rows(at: now))
     case .ping:
       return .pong(commit: lastCommit, epoch: counters.epoch, lastEvent: counters.lastEvent)
-    default:
+    case .configuration, .log, .subscribe, .grantCredit, .unsubscribe, .enrol, .submit, .enqueue,
+      .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue, .removeQueue,
+      .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks, .beginWait,
+      .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs:
       throw Refusal(.badRequest, "this request is not for the scheduler")
     }
   }

@@ -93,7 +93,7 @@ extension Scheduler {
     if !isAnonymous, let known = keys.known(submitted.key, at: turn.wall) {
       let isSame =
         known.fingerprint == fingerprint || known.fingerprint == submitted.earlierContentHash
-      guard isSame || SchedulingBug.unreadContent.isPlanted else {
+      guard isSame else {
         throw Refusal(
           .conflict,
           "key \(submitted.key.text) belongs to graph \(known.graph.number), "

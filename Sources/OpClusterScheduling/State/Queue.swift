@@ -51,8 +51,7 @@ struct Queue: Blankable {
   /// The number of operations that may still be handed over now.
   var room: UInt32 {
     if !isRunning { return 0 }
-    guard var limit = settings.maximumConcurrent else { return .max }
-    if SchedulingBug.miscountedLimit.isPlanted { limit += 1 }
+    guard let limit = settings.maximumConcurrent else { return .max }
     return limit > inFlight ? limit - inFlight : 0
   }
 
@@ -101,7 +100,6 @@ struct Queue: Blankable {
 
   /// The barrier with no unfinished operation before it, if any (S77).
   var openableBarrier: OperationID? {
-    segments[0].unfinished <= (SchedulingBug.earlyBarrier.isPlanted ? 1 : 0)
-      ? segments[0].barrier?.operation : nil
+    segments[0].unfinished == 0 ? segments[0].barrier?.operation : nil
   }
 }

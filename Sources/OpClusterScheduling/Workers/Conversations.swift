@@ -171,7 +171,6 @@ extension Scheduler {
         attempt.operation.index < graphs[attempt.operation.graph.number].operationCount
       else { return true }
       let cell = graphs[attempt.operation.graph.number].cell(attempt.operation.index)
-      if SchedulingBug.unfencedResults.isPlanted { return false }
       return cell.worker != worker.number || cell.attempt != attempt.attempt
     }
   }
@@ -268,8 +267,7 @@ extension Scheduler {
   /// Whether its welcome still waits for the disk. It cannot report before the welcome arrives, so
   /// its silence is the coordinator's fault (F51).
   private func waitsForWelcome(_ worker: UInt32, _ durable: CommitIndex) -> Bool {
-    if SchedulingBug.blamedWelcomes.isPlanted { return false }
-    return conversations[worker].peer != nil && durable < conversations[worker].welcomedIn
+    conversations[worker].peer != nil && durable < conversations[worker].welcomedIn
   }
 
   /// Sends heartbeats only, while decisions wait for the disk (G22): a worker without heartbeats
@@ -457,7 +455,6 @@ extension Scheduler {
       turn.orders[at].orders.acknowledged = conversations[number].reportTaken
       turn.orders[at].orders.heard = conversations[number].reportTaken
       turn.orders[at].orders.drain = workers[number].isDraining
-      if SchedulingBug.unspokenOrders.isPlanted { conversations[number].lastSpoken = turn.now }
       for var part in turn.orders[at].orders.parts() {
         conversations[number].ordersSent += 1
         part.number = conversations[number].ordersSent

@@ -10,7 +10,6 @@ extension Scheduler {
   /// a pool.
   func isInPool(_ worker: UInt32, of queue: UInt32) -> Bool {
     let pool = queues[queue].settings.pool
-    if SchedulingBug.forgottenPools.isPlanted { return true }
     return pool.isEmpty || pool.allSatisfy { $0.isMet(by: conversations[worker].labels) }
   }
 

@@ -107,9 +107,6 @@ extension Scheduler {
     if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
       let cell = graphs[id.graph.number].cell(id.index)
       if cell.worker == worker.number, cell.attempt == attempt.attempt { return true }
-      if SchedulingBug.unfencedResults.isPlanted, cell.phase == .executing, cell.worker != 0 {
-        return true
-      }
     }
     lateReports += 1
     if let peer = conversations[worker.number].peer, isLie(attempt, of: worker) {

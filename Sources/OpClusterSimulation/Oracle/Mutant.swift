@@ -1,7 +1,6 @@
 // Deliberate bugs: a permanent test that the checks of the simulated world would notice real ones.
 // A surviving bug shows a missing invariant (Simulation.md). Some are planted in the bodies of the
-// simulated world, in any build; the others in the tested code itself, in a build that is never a
-// product.
+// simulated world, in any build; the others in the tested code itself, by a patch (deploy/mutants).
 
 import OpClusterExecution
 import OpClusterModel
@@ -39,29 +38,31 @@ public enum Mutant: String, Sendable, CaseIterable {
   /// A restored journal is taken for the latest one (G16).
   case unnoticedRestores
 
-  // In the scheduler, see `SchedulingBug`
+  // In the scheduler, see `SchedulingBug` in Tests/Mutants/brains.patch
   case unfencedResults, sameEpoch, earlyBarrier, miscountedLimit, unwrittenCancel, staleReadiness
   case unreadContent, uncountedLosses, levelledPriorities
   case hastyPolicies, unspokenOrders, blamedWelcomes, believedMarks, forgottenPools,
     repeatedStops
 
-  // In the execution core, see `ExecutionBug`
+  // In the execution core, see `ExecutionBug` there
   case staleKept, forgottenAttempts, startsWithoutLease
 
   /// The place where it is planted.
   public var place: String {
-    if schedulingBug != nil { return "scheduling" }
-    return executionBug != nil ? "execution" : "body"
+    switch self {
+    case .earlyAnswers, .earlyOrders, .lyingDisk, .retriedSync, .rotIgnored, .forgottenRecords,
+      .keyIgnored, .noResend, .repeatedStarts, .noAwaits, .falseRecalls, .earlyEnds, .guardAsleep,
+      .unnoticedRestores:
+      "body"
+    case .unfencedResults, .sameEpoch, .earlyBarrier, .miscountedLimit, .unwrittenCancel,
+      .staleReadiness, .unreadContent, .uncountedLosses, .levelledPriorities, .hastyPolicies,
+      .unspokenOrders, .blamedWelcomes, .believedMarks, .forgottenPools, .repeatedStops:
+      "scheduling"
+    case .staleKept, .forgottenAttempts, .startsWithoutLease: "execution"
+    }
   }
   /// Whether a build without deliberate bugs in the tested code can show it.
   public var isOfBodies: Bool { place == "body" }
-
-  private var schedulingBug: SchedulingBug? {
-    SchedulingBug.allCases.first { String(describing: $0) == rawValue }
-  }
-  private var executionBug: ExecutionBug? {
-    ExecutionBug.allCases.first { String(describing: $0) == rawValue }
-  }
 
   /// Whether this build has deliberate bugs in the tested code.
   public static var hasBrainBugs: Bool {
@@ -78,8 +79,8 @@ public enum Mutant: String, Sendable, CaseIterable {
   /// - Throws: `MutantsMissing` if this build has none.
   public static func plant(_ mutant: Mutant?) throws(MutantsMissing) {
     #if MUTANTS
-      SchedulingBug.plant(mutant?.schedulingBug)
-      ExecutionBug.plant(mutant?.executionBug)
+      SchedulingBug.plant(named: mutant?.rawValue)
+      ExecutionBug.plant(named: mutant?.rawValue)
     #else
       if let mutant, !mutant.isOfBodies { throw MutantsMissing() }
     #endif

@@ -142,7 +142,7 @@ extension ClusterState {
     }
     guard graphs[graph].cell(to.index).phase != .finished else { return }
     emit(.dependencyRemoved(from), to, into: &turn)
-    if knownEnding(of: from) != nil || SchedulingBug.staleReadiness.isPlanted { return }
+    if knownEnding(of: from) != nil { return }
     graphs[graph].update(to.index) { $0.blockers -= 1 }
     settle(to, into: &turn)
   }

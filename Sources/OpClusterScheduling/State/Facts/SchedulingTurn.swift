@@ -190,7 +190,6 @@ extension SchedulingTurn {
       hadRecords = true
       return
     }
-    if SchedulingBug.unwrittenCancel.isPlanted, case .cancelled = record { return }
     sealRecords()
     records.append(record)
   }

@@ -50,7 +50,7 @@ extension ClusterState {
   ) {
     var result = AttemptResult()
     result.cause = counts ? .lost : .workerStopped
-    if counts, !SchedulingBug.uncountedLosses.isPlanted {
+    if counts {
       graphs[id.graph.number].update(id.index) { $0.losses = min($0.losses, .max - 1) + 1 }
     }
     let isFinal = cell.isCancelled || (counts && !mayRunAgainAfterLoss(id, counted: true))
@@ -67,7 +67,6 @@ extension ClusterState {
   func runsOnce(_ id: OperationID) -> Bool {
     let graph = id.graph.number
     return graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].template.maximumLosses == 0
-      && !SchedulingBug.repeatedStops.isPlanted
   }
 
   /// Whether another run may follow a loss: losses do not fail an operation until there are too
