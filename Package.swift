@@ -167,8 +167,8 @@ let package = Package(
     .executableTarget(
       name: "opcoord",
       dependencies: [
-        "OpClusterCoordinator", "OpClusterKeys", "OpClusterFolders", "OpClusterDaemon",
-        "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments, logging,
+        "OpClusterCoordinator", "OpClusterJournal", "OpClusterKeys", "OpClusterFolders",
+        "OpClusterDaemon", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments, logging,
       ]),
     .executableTarget(
       name: "opworker", dependencies: ["OpClusterServing"]),

@@ -30,19 +30,41 @@ final class EventFeed: EventSink {
   // For the connection's thread
 
   func deliver(_ batch: EventBatch) -> Bool {
-    while let reader = nextReader() {
-      guard reader.fill(.success(batch)) else { continue }
-      state.withLock { $0.consumedEvents += UInt32(batch.events.count) }
-      wake()
-      return true
+    while true {
+      switch place(batch) {
+      case .refused: return false
+      case .queued: return true
+      case .given(let reader):
+        // A reader whose task was cancelled takes nothing.
+        guard reader.fill(.success(batch)) else { continue }
+        state.withLock { $0.consumedEvents += UInt32(batch.events.count) }
+        wake()
+        return true
+      }
     }
-    return state.withLock { state in
+  }
+
+  /// Where a delivered batch goes.
+  private enum Place {
+    case given(ReplySlot<EventBatch?>)
+    case queued
+    case refused
+  }
+
+  /// Finds a reader or queues the batch, in one step: a reader that began to wait in between would
+  /// wait for ever.
+  private func place(_ batch: EventBatch) -> Place {
+    state.withLock { state in
+      // Queued batches go first; then no reader waits.
+      if state.batches.isEmpty, !state.waiting.isEmpty {
+        return .given(state.waiting.removeFirst())
+      }
       guard state.queuedEvents + batch.events.count <= capacity, state.ending == nil else {
-        return false
+        return .refused
       }
       state.batches.append(batch)
       state.queuedEvents += batch.events.count
-      return true
+      return .queued
     }
   }
 
@@ -73,14 +95,6 @@ final class EventFeed: EventSink {
   var isPatient: Bool { false }
 
   var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
-
-  private func nextReader() -> ReplySlot<EventBatch?>? {
-    state.withLock { state in
-      // Queued batches go first; then no reader waits.
-      guard state.batches.isEmpty, !state.waiting.isEmpty else { return nil }
-      return state.waiting.removeFirst()
-    }
-  }
 
   // For the reader's task
 

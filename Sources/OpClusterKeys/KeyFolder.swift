@@ -201,7 +201,7 @@ public struct KeyFolder: Sendable {
         Self.serverName,
         with: Array(
           """
-          # The key of this coordinator. Whoever can read it, is this coordinator.
+          # The key of this coordinator. Anybody who can read it can act as this coordinator.
           public \(pair.publicKey.text)
           secret \(pair.secretKey.revealedText)
 

@@ -30,7 +30,8 @@ public struct OwnKey: Sendable {
   /// For a file that only its owner can read: it contains the secret.
   var revealedText: String {
     var lines = [
-      "# The key of '\(name)' in an OpCluster. Whoever can read it, is '\(name)'.", "name \(name)",
+      "# The key of '\(name)' in an OpCluster. Anybody who can read it can act as '\(name)'.",
+      "name \(name)",
     ]
     if let role { lines.append("role \(role.rawValue)") }
     lines += ["public \(pair.publicKey.text)", "secret \(pair.secretKey.revealedText)"]

@@ -7,7 +7,7 @@ enum Quantity {
   /// `4` or `0.5`, not negative.
   static func amount(_ text: String, of flag: String) throws(ValidationError) -> ResourceAmount {
     guard let number = Double(text), number.isFinite, (0...1e9).contains(number) else {
-      throw ValidationError("\(flag): '\(text)' is not a number from 0 to a milliard")
+      throw ValidationError("\(flag): '\(text)' is not a number from 0 to 1e9")
     }
     return ResourceAmount(tenThousandths: Int64(saturating: (number * 10_000).rounded()))
   }

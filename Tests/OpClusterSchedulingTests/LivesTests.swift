@@ -138,6 +138,9 @@ extension World {
     world.beginLife()
     #expect(world.scheduler.counters.lives.count == Limits.rememberedLives)
     #expect(world.scheduler.knows(HistoryMark(life: first, commit: CommitIndex(500))))
+    // Nobody can have been told more than there is.
+    let beyond = CommitIndex(world.scheduler.lastCommit.number + 1)
+    #expect(!world.scheduler.knows(HistoryMark(life: first, commit: beyond)))
   }
 
   // A subscriber's place: events behind the end of its life, or of no life of this journal.

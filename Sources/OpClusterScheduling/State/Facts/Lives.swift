@@ -20,7 +20,7 @@ extension ClusterState {
   /// Whether this journal contains every decision up to the mark.
   func knows(_ mark: HistoryMark) -> Bool {
     switch place(of: mark.life) {
-    case .untold: true
+    case .untold: mark.commit <= lastCommit
     case .unknown: false
     case .known(let next): mark.commit <= (next?.commitsBefore ?? lastCommit)
     }
