@@ -168,7 +168,8 @@ let package = Package(
       name: "opcoord",
       dependencies: [
         "OpClusterCoordinator", "OpClusterJournal", "OpClusterKeys", "OpClusterFolders",
-        "OpClusterDaemon", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments, logging,
+        "OpClusterDaemon", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        logging,
       ]),
     .executableTarget(
       name: "opworker", dependencies: ["OpClusterServing"]),
@@ -391,8 +392,8 @@ let package = Package(
   cLanguageStandard: .gnu17
 )
 
-/// Deliberate bugs and counters for `opsim mutants` and `opsim coverage` (`deploy/mutants`): never
-/// in a product, and in a build folder of their own.
+/// Deliberate bugs and counters for `opsim mutants` and `opsim coverage`: set by `deploy/mutants`
+/// alone, for a copy of this package to which it has added the bugs.
 let hasMutants = Context.environment["OPCLUSTER_MUTANTS"] == "1"
 
 for target in package.targets where target.type != .system {

@@ -1,5 +1,5 @@
-// Counts how often each event met each state of an attempt, for `opsim coverage`. Exists only in a
-// build with OPCLUSTER_MUTANTS=1, which no product uses.
+// Counts how often each event met each state of an attempt, for `opsim coverage`. Exists only in
+// the build that deploy/mutants makes, which is never a product.
 
 #if MUTANTS
   import Synchronization

@@ -1,5 +1,4 @@
 // The order of a turn: the steps at the start of a life, for each input, and at the turn's end.
-// Nothing else in the brain calls them.
 
 import HeapModule
 import OpClusterModel

@@ -7,7 +7,7 @@ import OpClusterSimulation
 struct Coverage: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "coverage", abstract: "Counts what happens in both brains.",
-    discussion: "Needs a build that counts: OPCLUSTER_MUTANTS=1, see deploy/mutants.")
+    discussion: "Needs a build that counts: the one that deploy/mutants makes.")
   @Option(help: "How many seeds.") var seeds: UInt64 = 2_000
   @Option(help: "The first.") var from: UInt64 = 0
 

@@ -47,7 +47,11 @@ import Testing
       let known = message[field.number]
       #expect(known.map { descriptor.messages[$0.type] != nil } == true, "\(path).\(field.number)")
       #expect(known?.isRepeated == true || field.limit == 1, "\(path).\(field.number)")
+      if let known, !descriptor.canGrow(known), !field.shape.fields.isEmpty {
+        compare(field.shape, known.type, path: "\(path).\(field.number)", isWhole: isWhole)
+      }
     }
+    #expect(!descriptor.repeated.contains(name), "two messages are called \(name)")
     for (number, field) in message where descriptor.canGrow(field) {
       let place = "\(path).\(number) (\(field.name))"
       guard let bound = shape.fields.first(where: { $0.number == number }) else {
@@ -77,6 +81,8 @@ private struct Descriptor {
     var isRepeated: Bool
   }
   private(set) var messages: [String: [UInt64: Field]] = [:]
+  /// Names of several messages, in different places.
+  private(set) var repeated: Set<String> = []
 
   init(_ text: String) {
     // What the blocks around a line are; nil: none that holds fields.
@@ -86,7 +92,7 @@ private struct Descriptor {
       let words = code.split { " =;".contains($0) }.map(String.init)
       if words.first == "message", words.count > 1 {
         around.append(words[1])
-        messages[words[1], default: [:]] = [:]
+        if messages.updateValue([:], forKey: words[1]) != nil { repeated.insert(words[1]) }
       } else if words.first == "oneof" {
         around.append(around.last ?? nil)
       } else if words.last == "{" {

@@ -1,5 +1,6 @@
 // Circles: files of a target that know of each other, directly or through others. Whoever changes
 // one of them has to know them all, so each target has a bound, which may only shrink.
+// Small targets share one.
 
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
     "OpClusterOperations": 10, "OpClusterScheduling": 10, "OpClusterSimulation": 25,
     "OpClusterZeroMQ": 15, "opbatch": 16,
   ]
-  private static let others = 8
+  private static let others = 6
 
   /// A file knows of another if it names a type that only the other declares, or calls a function
   /// that only the other does.
@@ -19,7 +20,7 @@ import Testing
     for file in try Tree.swiftFiles() where file.isSource {
       targets[String(file.path.split(separator: "/")[1]), default: []].append(file)
     }
-    #expect(targets.count > 30)
+    #expect(targets.count > 30 && Self.bounds.keys.allSatisfy { targets[$0] != nil })
     for (target, files) in targets.sorted(by: { $0.key < $1.key }) {
       let largest = Acquaintances(files.map { Words(of: $0) }).largestCircle
       print("\(target): \(largest) of \(files.count)")
@@ -69,7 +70,8 @@ private struct Words {
         if byte == UInt8(ascii: "/"), last == byte { return kept }
         kept.append(byte)
       }
-      last = byte
+      // A second backslash ends an escape.
+      last = byte == UInt8(ascii: "\\") && last == byte ? 0 : byte
     }
     return kept
   }

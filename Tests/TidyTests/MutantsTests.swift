@@ -1,5 +1,5 @@
-// Deliberate bugs in the brains are a patch, so that no product file holds a line of them. It must
-// fit, or the command that hunts them is the last to say so.
+// Deliberate bugs in the brains are a patch, so that no product file holds a line of them. Its
+// lines must fit, or the command that hunts them is the first to say so.
 
 import Testing
 

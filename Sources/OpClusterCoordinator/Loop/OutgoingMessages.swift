@@ -1,5 +1,5 @@
-// Sends messages: encodes them for the right socket at the right time. Only this file sends. On the
-// loop's thread.
+// Encodes messages and gives them to the right socket, and questions to the history. On the loop's
+// thread.
 
 import Logging
 import OpClusterModel

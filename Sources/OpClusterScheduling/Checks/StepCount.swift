@@ -1,5 +1,5 @@
-// Counts how often each step was taken from each phase, for `opsim coverage`. Only in a build with
-// OPCLUSTER_MUTANTS=1, which is never a product.
+// Counts how often each step was taken from each phase, for `opsim coverage`. Only in the build
+// that deploy/mutants makes, which is never a product.
 
 import OpClusterModel
 

@@ -39,7 +39,7 @@ extension Scheduler {
         .badRequest,
         "queue \(queues[number].settings.name) belongs to graph \(owner.number) and goes with it")
     }
-    if operations.contains(where: { standsAsBarrier($0) }) {
+    if operations.contains(where: { isBarrierByTemplate($0) }) {
       try checkBarriers(operations, queue)
     } else if let barrier = queues[number].lastBarrier {
       // The operations before the barrier are searched once for all entries.
@@ -60,7 +60,7 @@ extension Scheduler {
     turn.isReplay = true
     for id in operations {
       let barrier = trial.queues[queue.number].lastBarrier.map { [$0] } ?? []
-      let before = standsAsBarrier(id) ? allMembers(of: queue, in: trial) + barrier : barrier
+      let before = isBarrierByTemplate(id) ? allMembers(of: queue, in: trial) + barrier : barrier
       for on in before {
         try refuseCycle(trial.cycle(ifWaiting: id, on: on), id, on)
       }
@@ -82,7 +82,7 @@ extension Scheduler {
       operations: path)
   }
 
-  private func standsAsBarrier(_ id: OperationID) -> Bool {
+  private func isBarrierByTemplate(_ id: OperationID) -> Bool {
     let graph = id.graph.number
     return graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].template.isBarrier
   }

@@ -1,5 +1,6 @@
 // Client requests. Each accepted request is one commit, answered when it is durable (S1, S3); a
-// refusal changes nothing (S145). Some first wait for workers to answer recalls (`Deferred`).
+// refusal changes nothing (S145). Some first wait for workers to answer recalls
+// (`DeferredRequests`).
 
 import OpClusterModel
 

@@ -18,7 +18,7 @@ extension Scheduler {
     case .operations(let ids): return try resolve(ids)
     case .dependents(let id):
       _ = try isGone(id)
-      return TargetMembers(runs: everythingAfter(of: id))
+      return TargetMembers(runs: unfinishedDependents(of: id))
     }
   }
 
@@ -62,7 +62,7 @@ extension Scheduler {
 
   /// Every unfinished operation that depends on `first` directly or indirectly, in any graph. The
   /// search continues through finished operations: others may still wait behind them.
-  private func everythingAfter(of first: OperationID) -> [OperationRuns] {
+  private func unfinishedDependents(of first: OperationID) -> [OperationRuns] {
     let extra = extraDependents()
     var reached = ReachedOperations()
     var stages: Set<ReachedStage> = []

@@ -1,6 +1,7 @@
 // Retries that avoid the workers where they failed (`avoid_worker`): while another worker could
 // take them, they wait for it. Not durable: a restarted coordinator has forgotten the avoided
-// workers. Called by `apply` and by the choice of a worker.
+// workers. Used by the choice of a worker and by
+// explanations.
 
 import OpClusterModel
 

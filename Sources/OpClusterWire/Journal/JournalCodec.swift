@@ -1,5 +1,5 @@
-// Converts one turn of the journal ⇄ `SchedulingTurn`. Runs of operations stay runs; neighbouring
-// ends of attempts share columns.
+// Converts the records of one turn ⇄ `ProtoTurn`. Runs of operations stay runs; neighbouring ends
+// of attempts share columns.
 
 import OpClusterModel
 

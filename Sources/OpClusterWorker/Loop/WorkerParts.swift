@@ -1,5 +1,5 @@
-// The parts of a worker's loop that only remember: its decisions, its connection, the way to its
-// end. Values without behaviour; `WorkerLoop` and its extensions change them.
+// The parts of a worker's loop: its decisions, its connection with the socket, the poller and the
+// signals, the way to its end. `WorkerLoop` and its extensions change them.
 
 import OpClusterAttempts
 import OpClusterExecution
@@ -83,7 +83,8 @@ struct WorkerEnding {
   var leaveAt: Instant?
 }
 
-/// The lease of exclusive operations, as the guard was told it.
+/// The lease of exclusive operations, as the guard was told it, and the watch for sleeps that end
+/// it.
 struct LeaseState {
   var sleepWatch = SleepWatch()
   /// The last contact given to the guard.

@@ -11,8 +11,6 @@ extension Graph {
 }
 
 extension ClusterState {
-  // MARK: - The fact
-
   /// Finishes the operations that are taken over, before anything is queued or opened.
   mutating func takeOver(_ id: GraphID, into turn: inout SchedulingTurn) {
     let graph = id.number
