@@ -381,6 +381,12 @@ let package = Package(
         "RealCluster", "OpClusterExamples", "ExampleMaterials", "opexamples", "opexampleworker",
         "opcoord", "opbatch", "OpCluster", "OpClusterClient", "OpClusterModel",
       ]),
+    // Objects of the library between two messages.
+    .testTarget(
+      name: "OpClusterObjectTests",
+      dependencies: [
+        "OpCluster", "OpClusterLocal", "OpClusterOperations", "OpClusterClient", "OpClusterModel",
+      ]),
     .testTarget(
       name: "OpClusterClientTests",
       dependencies: [

@@ -43,17 +43,22 @@ public final class Downloads: Sendable {
   public func start(_ id: String, from address: String) async throws -> ClusterOperation {
     let operation = ClusterOperation(
       Download(address: address, path: "\(folder)/\(id)"), name: id)
-    operation.completionBlock = { [weak self] in
-      self?.table.withLock { $0[id] = nil }
+    operation.completionBlock = { [weak self, weak operation] in
+      if let operation { self?.remove(operation, id) }
     }
     table.withLock { $0[id] = operation }
     do {
       try await queue.addOperation(operation)
     } catch {
-      table.withLock { $0[id] = nil }
+      remove(operation, id)
       throw error
     }
     return operation
+  }
+
+  /// Removes a download, but not a later one of its id.
+  private func remove(_ operation: ClusterOperation, _ id: String) {
+    table.withLock { if $0[id] == operation { $0[id] = nil } }
   }
 
   /// Cancels a download, whether it has begun or not.

@@ -15,6 +15,8 @@ struct Brains: Sendable {
   var wall: WallTime = .unknown
   /// The types that the worker announces; more may be added later.
   var types: [OperationType]
+  /// The types as of this round, if some were registered.
+  var newTypes: [OperationType]?
   /// The connection of the worker; each conversation has a number of its own.
   var worker = PeerID(1)
   var isObserved = false
@@ -29,6 +31,7 @@ struct Brains: Sendable {
   private var spareEffects: [ExecutionEffect] = []
   private var templates: [AnnouncedTemplate?] = []
   private var completions: [UInt64: Completion] = [:]
+  private var questions: [(ClientRequest, Completion)] = []
   private var lastRequest: UInt64 = 0
   /// The latest moment for reporting progress.
   private var tellProgressAt: Instant?
@@ -52,9 +55,9 @@ struct Brains: Sendable {
     /// The attempts started in a round that also contains stops: such starts are deferred.
     var startingAndStopping: Set<AttemptID> {
       var starting: Set<AttemptID> = []
-      let hasStops = deeds.contains { if case .launch = $0 { false } else { true } }
+      let hasStops = deeds.contains { $0.starting == nil }
       if !hasStops { return starting }
-      for case .launch(let launch) in deeds { starting.insert(launch.attempt) }
+      for deed in deeds { if let attempt = deed.starting { starting.insert(attempt) } }
       return starting
     }
 
@@ -69,8 +72,18 @@ struct Brains: Sendable {
 
   enum Deed: Sendable {
     case launch(ReadyLaunch)
+    /// Prepares an attempt for the thread that starts it by hand.
+    case handOver(ReadyLaunch, HandStart.Handler)
     case stop(AttemptID)
     case kill(AttemptID)
+
+    /// The attempt that it starts; nil: it ends one.
+    var starting: AttemptID? {
+      switch self {
+      case .launch(let launch), .handOver(let launch, _): launch.attempt
+      case .stop, .kill: nil
+      }
+    }
   }
 
   init(types: [OperationType], slots: Int, labels: [Label] = [], at now: Instant) {
@@ -114,6 +127,7 @@ struct Brains: Sendable {
     }
     for arrival in arrivals { take(arrival) }
     if let moment = tellProgressAt, moment <= now { settleAll() } else { settle() }
+    answerQuestions()
     if !core.hasUntoldStarts {
       tellProgressAt = nil
     } else if tellProgressAt == nil {
@@ -134,8 +148,8 @@ struct Brains: Sendable {
       }
     case .progress(let attempt, let fraction, let text):
       converse(.progress(attempt, fraction: fraction, text: text))
-    case .typesChanged(let types):
-      guard types != self.types else { return }
+    case .typesChanged:
+      guard let types = newTypes, types != self.types else { return }
       self.types = types
       greetAgain()
     case .wake: break
@@ -146,12 +160,7 @@ struct Brains: Sendable {
   }
 
   private mutating func take(_ request: ClientRequest, _ completion: @escaping Completion) {
-    if request.isQuestion {
-      // Earlier requests must take effect first (S3).
-      settleAll()
-      output.answers.append((completion, answer(request)))
-      return
-    }
+    if request.isQuestion { return questions.append((request, completion)) }
     if let refusal = request.localRefusal {
       output.answers.append((completion, .failure(refusal)))
       return
@@ -164,6 +173,15 @@ struct Brains: Sendable {
     lastRequest += 1
     completions[lastRequest] = completion
     steer(.client(Brains.client, RequestID(lastRequest), request))
+  }
+
+  /// Answers questions when all requests of the round have taken effect: events of the round
+  /// precede its answers, and an answer must not be older than they are (S3).
+  private mutating func answerQuestions() {
+    if questions.isEmpty { return }
+    settleAll()
+    for (request, completion) in questions { output.answers.append((completion, answer(request))) }
+    questions.removeAll(keepingCapacity: true)
   }
 
   /// Passes an input to the scheduler in the open turn.

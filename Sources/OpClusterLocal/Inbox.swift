@@ -13,13 +13,13 @@ enum Arrival: Sendable {
   case ended(AttemptID, AttemptResult)
   case progress(AttemptID, fraction: Double, text: String)
   /// A type was registered: the worker must announce it.
-  case typesChanged([OperationType])
+  case typesChanged
   /// A deadline has come, or stepping must continue on another thread.
   case wake
-  /// Runs a declared operation by hand (S15); the answer is the launch.
-  case start(OperationID, @Sendable (Result<ReadyLaunch?, Refusal>) -> Void)
+  /// Runs a declared operation by hand (S15).
+  case start(OperationID, HandStart.Handler)
   /// Waits for the end of an operation started by hand.
-  case awaitByHand(AttemptID, @Sendable (Result<ReadyLaunch?, Refusal>) -> Void)
+  case awaitByHand(AttemptID, HandStart.Handler)
   /// Cancels running operations, and reports when they have ended.
   case close(@Sendable () -> Void)
 }

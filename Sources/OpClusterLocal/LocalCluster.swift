@@ -91,12 +91,16 @@ public final class LocalCluster: Sendable {
 
   /// Registers an operation type; a later one replaces one with the same name and version.
   public func register<Operation: RegisteredOperation>(_ type: Operation.Type) {
-    let types = registry.withLock { registry in
+    registry.withLock { registry in
       registry.add(type)
       if registry.hasIsolated { knowsIsolated.store(true, ordering: .releasing) }
-      return registry.types
     }
-    post(.typesChanged(types + [OperationRegistry.closureType]))
+    post(.typesChanged)
+  }
+
+  /// The types that the worker announces.
+  var announcedTypes: [OperationType] {
+    registry.withLock { $0.types } + [OperationRegistry.closureType]
   }
 
   /// Whether operations of a type run in children of this process.

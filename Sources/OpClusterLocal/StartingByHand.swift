@@ -16,22 +16,26 @@ extension LocalCluster {
   public func start(_ operation: OperationID) throws(Refusal) {
     let answer = HandAnswer()
     guard post(.start(operation, { answer.put($0) })) else { throw LocalCluster.closedRefusal }
-    let ready: ReadyLaunch
+    let start: HandStart
     do throws(Refusal) {
-      guard let launch = try answer.wait() else { return }
-      ready = launch
+      start = try answer.wait()
     } catch {
       if error.code == .alreadyFinished { return }
       throw error
     }
-    let attempt = ready.attempt
-    guard let run = prepare(ready) else {
-      // It runs elsewhere.
+    switch start {
+    case .over: break
+    case .elsewhere(let attempt):
       let end = HandAnswer()
       post(.awaitByHand(attempt, { end.put($0) }))
       _ = try end.wait()
-      return
+    case .here(let run): try runHere(run)
     }
+  }
+
+  /// Runs an attempt on this thread, and returns when its end has been reported.
+  private func runHere(_ run: AttemptRun) throws(Refusal) {
+    let attempt = run.context.attempt
     let registry = registry.withLock { $0 }
     let runner = Runner()
     run.begin(on: runner)
@@ -54,16 +58,25 @@ extension LocalCluster {
   }
 }
 
-/// The answer to a start by hand, from the stepper to the waiting thread; nil: there is nothing to
-/// run.
+/// What a start by hand has come to.
+enum HandStart: Sendable {
+  typealias Handler = @Sendable (Result<HandStart, Refusal>) -> Void
+  /// Nothing is left to run.
+  case over
+  /// The thread that started it runs it.
+  case here(AttemptRun)
+  case elsewhere(AttemptID)
+}
+
+/// The answer to a start by hand, from the stepper to the waiting thread.
 final class HandAnswer: Sendable {
   private struct State {
-    var answer: Result<ReadyLaunch?, Refusal>?
+    var answer: Result<HandStart, Refusal>?
     var bell: Mailbox<Bool>?
   }
   private let state = Mutex(State())
 
-  func put(_ answer: Result<ReadyLaunch?, Refusal>) {
+  func put(_ answer: Result<HandStart, Refusal>) {
     state.withLock { state in
       state.answer = answer
       _ = state.bell?.post(true)
@@ -71,7 +84,7 @@ final class HandAnswer: Sendable {
   }
 
   /// Waits for the answer, which is usually present already.
-  func wait() throws(Refusal) -> ReadyLaunch? {
+  func wait() throws(Refusal) -> HandStart {
     while true {
       let (answer, bell) = state.withLock { state in
         if state.answer == nil, state.bell == nil { state.bell = try? Mailbox(capacity: 2) }
@@ -93,9 +106,9 @@ struct HandWorker: Sendable {
   var conversation: Conversation?
   var reports: UInt64 = 0
   var templates: [GraphID: [UInt32: AnnouncedTemplate]] = [:]
-  var waiting: [OperationID: @Sendable (Result<ReadyLaunch?, Refusal>) -> Void] = [:]
+  var waiting: [OperationID: HandStart.Handler] = [:]
   /// Its running attempts, and the callbacks that wait for their ends.
-  var running: [AttemptID: [@Sendable (Result<ReadyLaunch?, Refusal>) -> Void]] = [:]
+  var running: [AttemptID: [HandStart.Handler]] = [:]
 }
 
 extension Brains {
@@ -113,9 +126,7 @@ extension Brains {
         Brains.client, RequestID(0), .createQueue(QueueSettings(name: Brains.outsideQueue))))
   }
 
-  mutating func startByHand(
-    _ operation: OperationID, _ answer: @escaping @Sendable (Result<ReadyLaunch?, Refusal>) -> Void
-  ) {
+  mutating func startByHand(_ operation: OperationID, _ answer: @escaping HandStart.Handler) {
     openTurn()
     do throws(Refusal) {
       let runs = try scheduler.startByHand(
@@ -123,7 +134,7 @@ extension Brains {
       if runs {
         byHand.waiting[operation] = answer
       } else {
-        output.calls.append { answer(.success(nil)) }
+        output.calls.append { answer(.success(.over)) }
       }
     } catch {
       let refusal = error
@@ -157,14 +168,12 @@ extension Brains {
       argument: dispatch.argument, inputs: dispatch.inputs, template: template)
     byHand.running[dispatch.attempt] = []
     guard let answer = byHand.waiting.removeValue(forKey: operation) else { return }
-    output.calls.append { answer(.success(ready)) }
+    output.deeds.append(.handOver(ready, answer))
   }
 
-  mutating func awaitByHand(
-    _ attempt: AttemptID, _ answer: @escaping @Sendable (Result<ReadyLaunch?, Refusal>) -> Void
-  ) {
+  mutating func awaitByHand(_ attempt: AttemptID, _ answer: @escaping HandStart.Handler) {
     if byHand.running[attempt]?.append(answer) == nil {
-      output.calls.append { answer(.success(nil)) }
+      output.calls.append { answer(.success(.over)) }
     }
   }
 
@@ -172,7 +181,7 @@ extension Brains {
     guard let waiting = byHand.running.removeValue(forKey: attempt),
       let conversation = byHand.conversation
     else { return }
-    for answer in waiting { output.calls.append { answer(.success(nil)) } }
+    for answer in waiting { output.calls.append { answer(.success(.over)) } }
     byHand.reports += 1
     let report = WorkerReport(
       conversation: conversation, number: byHand.reports, entries: [.finished(attempt, result)])

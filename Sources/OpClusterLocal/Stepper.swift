@@ -44,7 +44,11 @@ extension LocalCluster {
       // A decided start must not wait for the next round.
       if let launch = inHand { run(launch) }
       inHand = nil
+      // Read by the one who steps: of two threads that register types, the later message may be of
+      // the earlier one.
+      let types = arrivals.announceTypes ? announcedTypes : nil
       brains.withLock { brains in
+        if let types { brains.newTypes = types }
         swap(&brains.output, &output)
         brains.output.clear()
         brains.round(
@@ -75,15 +79,18 @@ extension LocalCluster {
     }
     var inHand: AttemptRun?
     for deed in output.deeds {
-      guard case .launch(let launch) = deed else {
-        stop(deed) { starting.contains($0) }
-        continue
-      }
-      guard let ready = prepare(launch) else { continue }
-      if inHand == nil, case .runner(let qos) = stepper, qos == ready.qos, !ready.isOnMain {
-        inHand = ready
-      } else {
-        run(ready)
+      switch deed {
+      case .launch(let launch):
+        guard let ready = prepare(launch) else { continue }
+        if inHand == nil, case .runner(let qos) = stepper, qos == ready.qos, !ready.isOnMain {
+          inHand = ready
+        } else {
+          run(ready)
+        }
+      case .handOver(let launch, let handler):
+        // Prepared here: a stop that is decided before its thread goes on must find it.
+        handler(.success(prepare(launch).map { .here($0) } ?? .elsewhere(launch.attempt)))
+      case .stop, .kill: stop(deed) { starting.contains($0) }
       }
     }
     return inHand
@@ -91,12 +98,19 @@ extension LocalCluster {
 
   private func stop(_ deed: Brains.Deed, where isMeant: (AttemptID) -> Bool) {
     switch deed {
-    case .launch: break
+    case .launch, .handOver: break
     case .stop(let attempt):
       if isMeant(attempt), !running.stop(attempt) { lanes.stop(attempt) }
     case .kill(let attempt):
       if isMeant(attempt), !running.stop(attempt) { lanes.kill(attempt) }
     }
+  }
+}
+
+extension [Arrival] {
+  /// Whether types were registered. Visits each arrival of the round.
+  fileprivate var announceTypes: Bool {
+    contains { if case .typesChanged = $0 { true } else { false } }
   }
 }
 

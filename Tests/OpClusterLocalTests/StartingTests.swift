@@ -15,6 +15,15 @@ private struct Doubling: RegisteredOperation {
   func main(_ context: OperationContext) async throws -> Answer { Answer(value: value * 2) }
 }
 
+/// Halves a number.
+private struct Halving: RegisteredOperation {
+  static let typeName = "test.halve"
+  var value: Int
+  func main(_ context: OperationContext) async throws -> Doubling.Answer {
+    Doubling.Answer(value: value / 2)
+  }
+}
+
 @Suite struct StartingTests {
   private func declare(
     _ program: Program, _ templates: [OperationTemplate],
@@ -73,6 +82,51 @@ private struct Doubling: RegisteredOperation {
     door.open()
     try await program.witness.waitForFinished(3)
     #expect(program.witness.problems == [])
+  }
+
+  @Test("a cancel between the start by hand and its thread reaches it", .checks("S15", "S87"))
+  func cancelledAtTheStart() async throws {
+    let program = Program(slots: 1)
+    let missedCancel = Atomic<Bool>(false)
+    let graph = try await declare(
+      program,
+      [
+        program.template("a") { context in
+          // Ends by itself at last, so that a lost cancel is a failure and no hang.
+          let end = ContinuousClock.now + .seconds(30)
+          while !context.isCancelled, ContinuousClock.now < end {
+            try? await Task.sleep(for: .milliseconds(1))
+          }
+          missedCancel.store(!context.isCancelled, ordering: .releasing)
+        }
+      ])
+    let id = OperationID(graph: graph, index: 0)
+    // Asked for while the start is told: decided before the starting thread goes on.
+    program.cluster.observe { [cluster = program.cluster] runs in
+      let starts = runs.contains {
+        if case .isExecuting(true) = $0.first.kind { true } else { false }
+      }
+      guard starts else { return }
+      cluster.send(.cancel(.operations([id]), reason: "at once", grace: nil)) { _ in }
+    }
+    try program.cluster.start(id)
+    let isMissed = missedCancel.load(ordering: .acquiring)
+    #expect(!isMissed)
+    #expect(try await program.row(id).outcome == .cancelled)
+  }
+
+  @Test("types that two threads register at once are both announced", .checks("S125"))
+  func registeredAtOnce() async throws {
+    for _ in 0..<100 {
+      let program = Program()
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { program.cluster.register(Doubling.self) }
+        group.addTask { program.cluster.register(Halving.self) }
+      }
+      guard case .workers(let workers) = try await program.ask(.workers) else { throw TooLate() }
+      let types = workers.flatMap(\.types).map(\.name)
+      #expect(types.contains(Doubling.typeName) && types.contains(Halving.typeName))
+    }
   }
 
   @Test("what is queued is started by its queue alone", .checks("S13", "S126")) func byHandQueued()

@@ -68,7 +68,9 @@ private final class HomeConnections: Sendable {
     }
     let result = await task.value
     // A failure is not remembered: the next call tries again.
-    if case .failure = result { clusters.withLock { $0[address] = nil } }
+    if case .failure = result {
+      clusters.withLock { if $0[address] == task { $0[address] = nil } }
+    }
     return try result.get()
   }
 }

@@ -15,6 +15,7 @@ import Synchronization
 public final class OperationCluster: Sendable {
   let backend: any ClusterBackend
   let book: OperationBook
+  let additions = AdditionLine()
   /// Observers are called on this queue, in order, so that they may call back (S117).
   let observers = DispatchQueue(label: "opcluster.observers")
   /// The coordinator's address; nil for a cluster in this process.

@@ -6,6 +6,15 @@ import OpClusterClient
 import OpClusterModel
 import Synchronization
 
+extension QueueRecord {
+  /// Lets all continue who wait for it: nothing more is told of queues.
+  fileprivate func lose(_ error: ClusterError) {
+    let (idlers, handlers) = state.withLock { ($0.idlers.takeAll(), $0.lossHandlers.takeAll()) }
+    for idler in idlers { idler(()) }
+    for handler in handlers { handler(error) }
+  }
+}
+
 extension OperationBook {
   /// Notes that no further event of a graph, or (nil) of the whole cluster, will be delivered:
   /// waiting calls continue, and find the reason in `loss`.
@@ -16,12 +25,8 @@ extension OperationBook {
     let (waiting, handler) = state.withLock { $0.lose(graph, error) }
     // Before any waiting call continues.
     handler?(error)
-    for operation in waiting.operations {
-      for waiter in operation.life.withLock({ $0.waiters.takeAll() }) { waiter(()) }
-    }
-    for queue in waiting.queues {
-      for idler in queue.state.withLock({ $0.idlers.takeAll() }) { idler(()) }
-    }
+    for operation in waiting.operations { operation.lose(error) }
+    for queue in waiting.queues { queue.lose(error) }
   }
 
   /// The reason why no events of an operation (nil: of queues) are delivered; nil if they are.
@@ -51,16 +56,23 @@ extension OperationBook.State {
     if loss != nil { return (([], []), nil) }
     if let graph {
       lostGraphs[graph] = error
-      return (((graphs[graph] ?? []).compactMap { $0 }, []), lossHandler)
+      return ((graphs[graph]?.all ?? [], []), lossHandler)
     }
     loss = error
-    let operations = graphs.keys.sorted().flatMap { (graphs[$0] ?? []).compactMap { $0 } }
+    let operations = graphs.keys.sorted().flatMap { graphs[$0]?.all ?? [] }
     let objects = queues.keys.sorted().flatMap { (queues[$0] ?? []).compactMap(\.queue) }
     return ((operations, objects), lossHandler)
   }
 }
 
 extension ClusterOperation {
+  /// Lets all continue who wait for it: nothing more is told of it.
+  func lose(_ error: ClusterError) {
+    let (waiters, handlers) = life.withLock { ($0.waiters.takeAll(), $0.lossHandlers.takeAll()) }
+    for waiter in waiters { waiter(()) }
+    for handler in handlers { handler(error) }
+  }
+
   /// The reason why its end cannot be delivered; nil if it can.
   var loss: ClusterError? {
     let (cluster, id) = life.withLock { ($0.cluster, $0.id) }

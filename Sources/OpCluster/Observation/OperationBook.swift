@@ -7,8 +7,10 @@ import Synchronization
 
 final class OperationBook: Sendable {
   struct State {
-    /// The objects of each graph, by index. A graph is removed when it has ended.
-    var graphs: [GraphID: [ClusterOperation?]] = [:]
+    /// The objects of each graph. A graph is removed when it has ended.
+    var graphs: [GraphID: GraphObjects] = [:]
+    /// The handlers that wait for an object of another submission to be loaded.
+    var loading: [OperationID: [LookUpHandler]] = [:]
     /// Submissions without an answer: events of unknown graphs may belong to them.
     var submissionsUnderway = 0
     var unclaimed: [GraphID: [EventRun]] = [:]
@@ -53,7 +55,7 @@ final class OperationBook: Sendable {
   }
 
   private struct Objects {
-    var operations: [ClusterOperation?]
+    var operations: GraphObjects
     var observers: DispatchQueue?
   }
 
@@ -69,10 +71,8 @@ final class OperationBook: Sendable {
   }
 
   private func take(_ run: EventRun, _ first: OperationID, _ own: UInt32, _ objects: Objects) {
-    guard Int(first.index) < objects.operations.count else { return }
-    let end = min(Int(first.index) + Int(run.count), objects.operations.count)
-    for at in Int(first.index)..<end {
-      objects.operations[at]?.take(run.first, own: own, objects.observers)
+    objects.operations.forEach(from: first.index, count: run.count) { operation in
+      operation.take(run.first, own: own, objects.observers)
     }
   }
 
@@ -91,33 +91,17 @@ final class OperationBook: Sendable {
   /// Takes the answer to a submission: these objects represent the operations of the graph.
   /// Delivers the events that arrived before the answer.
   func submissionEnds(_ graph: GraphID?, _ objects: [ClusterOperation?]) {
-    let early = state.withLock { state -> [EventRun] in
-      if let graph { state.graphs[graph] = objects }
+    let (early, loss) = state.withLock { state -> ([EventRun], ClusterError?) in
+      if let graph { state.graphs[graph] = GraphObjects(submitted: objects) }
       let early = graph.flatMap { state.unclaimed.removeValue(forKey: $0) } ?? []
       state.submissionsUnderway -= 1
       if state.submissionsUnderway == 0, !state.unclaimed.isEmpty { state.unclaimed = [:] }
-      return early
+      return (early, state.loss)
     }
     take(early)
+    // A loss that came before the answer did not find them.
+    if let loss { for case let operation? in objects { operation.lose(loss) } }
   }
-
-  /// The object of an operation from another submission, by its number; returns an existing object
-  /// if there is one.
-  func adopt(_ id: OperationID, _ make: () -> ClusterOperation) -> (ClusterOperation, isNew: Bool) {
-    state.withLock { state in
-      var objects = state.graphs[id.graph] ?? []
-      while objects.count <= Int(id.index) { objects.append(nil) }
-      if let object = objects[Int(id.index)] { return (object, false) }
-      let object = make()
-      objects[Int(id.index)] = object
-      state.graphs[id.graph] = objects
-      return (object, true)
-    }
-  }
-
-  func follows(_ graph: GraphID) -> Bool { state.withLock { $0.graphs[graph] != nil } }
-
-  // MARK: - Queues
 }
 
 extension ClusterOperation {
@@ -138,8 +122,7 @@ extension OperationBook {
   /// Takes the error that the body of an operation threw in this process.
   func take(thrown error: any Error, by id: OperationID) {
     let operation = state.withLock { state -> ClusterOperation? in
-      guard let objects = state.graphs[id.graph], Int(id.index) < objects.count else { return nil }
-      return objects[Int(id.index)]
+      state.graphs[id.graph]?[id.index]
     }
     operation?.life.withLock { $0.thrown = error }
   }

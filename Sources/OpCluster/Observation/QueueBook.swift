@@ -20,9 +20,10 @@ extension OperationBook {
     _ = state.withLock { $0.register(record, as: id) }
   }
 
-  /// Renames a queue that does not exist in the cluster yet.
-  func rename(_ record: QueueRecord, from old: String, to new: String) {
-    _ = state.withLock { $0.rename(record, from: old, to: new) }
+  /// Renames a record. Returns records to be released outside of all locks: the caller may have
+  /// that of this record.
+  func rename(_ record: QueueRecord, from old: String, to new: String) -> [QueueRecord] {
+    state.withLock { $0.rename(record, from: old, to: new) }
   }
 
   /// Removes a released record; another one with its name may exist already.
@@ -67,7 +68,7 @@ extension OperationBook {
     let records = records(of: id)
     if case .queueChanged(let settings) = event.kind {
       for record in records where record.name != settings.name {
-        rename(record, from: record.name, to: settings.name)
+        _ = rename(record, from: record.name, to: settings.name)
       }
     }
     for record in records { record.take(event) }

@@ -146,11 +146,14 @@ func suspended(
   let result = await withTaskCancellationHandler {
     await turnstile.wait()
   } onCancel: {
-    turnstile.open(
-      .failure(ClusterError(.cancelled, "the task that waited was cancelled")))
+    turnstile.open(.failure(.waitCancelled))
   }
   undo()
   try result.get()
+}
+
+extension ClusterError {
+  static let waitCancelled = ClusterError(.cancelled, "the task that waited was cancelled")
 }
 
 /// Runs `body`; false if the time passes first.
@@ -167,8 +170,13 @@ func within(
       }
     }
     group.addTask {
-      try? await Task.sleep(for: timeout)
-      return .success(false)
+      do {
+        try await Task.sleep(for: timeout)
+        return .success(false)
+      } catch {
+        // Cancelled: the time has not passed.
+        return .failure(.waitCancelled)
+      }
     }
     let first = await group.next() ?? .success(false)
     group.cancelAll()

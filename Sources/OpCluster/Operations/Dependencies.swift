@@ -70,9 +70,23 @@ extension ClusterOperation {
     }
     guard let (cluster, id) = known else { return wasThere }
     guard let otherID = other.id else { return false }
-    let took = try cluster.ask(.removeDependency(from: otherID, to: id)).effect
-    if took { life.withLock { $0.dependencies.removeAll { $0.operation === other } } }
-    return took
+    return try cluster.ask(.removeDependency(from: otherID, to: id)) { reply in
+      if reply.effect { self.forget(other) }
+    }.effect
+  }
+}
+
+extension ClusterOperation {
+  private func forget(_ dependency: ClusterOperation) {
+    life.withLock { $0.dependencies.removeAll { $0.operation === dependency } }
+  }
+
+  /// Notes a dependency that the cluster has added; two threads may have asked for the same one.
+  fileprivate func note(_ dependency: Dependency) {
+    life.withLock { life in
+      if life.dependencies.contains(where: { $0.operation === dependency.operation }) { return }
+      life.dependencies.append(dependency)
+    }
   }
 }
 
@@ -87,13 +101,9 @@ extension OperationCluster {
     guard let otherID = other.id else {
       throw ClusterError(.unknownDependency, "'\(other)' is on its way to the cluster")
     }
-    let took = try addDependency(from: otherID, to: id, condition)
-    if took {
-      operation.life.withLock {
-        $0.dependencies.append(Dependency(operation: other, condition: condition))
-      }
+    return try addDependency(from: otherID, to: id, condition) { reply in
+      if reply.effect { operation.note(Dependency(operation: other, condition: condition)) }
     }
-    return took
   }
 }
 
@@ -101,12 +111,15 @@ extension OperationCluster {
   /// Adds a dependency; if cycles are allowed, repeats a refused request that closes one, with a
   /// warning (S32).
   private func addDependency(
-    from other: OperationID, to id: OperationID, _ condition: EdgePolicy
+    from other: OperationID, to id: OperationID, _ condition: EdgePolicy,
+    noting note: @escaping @Sendable (ClientReply) -> Void
   ) throws(ClusterError) -> Bool {
     do throws(ClusterError) {
-      return try ask(.addDependency(from: other, to: id, condition)).effect
+      return try ask(.addDependency(from: other, to: id, condition), noting: note).effect
     } catch  where error.code == .cycle && allowsCycles {
-      let took = try ask(.addDependency(from: other, to: id, condition, allowsCycle: true)).effect
+      let took = try ask(
+        .addDependency(from: other, to: id, condition, allowsCycle: true), noting: note
+      ).effect
       if took { warn(ofCycle: error, among: "a dependency that was added") }
       return took
     }

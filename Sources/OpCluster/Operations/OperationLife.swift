@@ -51,6 +51,8 @@ struct OperationLife: Sendable {
   var run: UInt32 = 0
   /// The operation's own sequence of its newest event (S106).
   var sequence: UInt32 = 0
+  /// Whether its last change has been told.
+  var isCompleted = false
 
   // Handlers:
   var completion: (@Sendable () -> Void)?
@@ -59,6 +61,8 @@ struct OperationLife: Sendable {
   var hasCompleted = false
   var observers = HandlerList<OperationChange>()
   var waiters = HandlerList<Void>()
+  /// Called when nothing more can be told of it.
+  var lossHandlers = HandlerList<ClusterError>()
   /// Handlers that need its number and wait for the answer with it.
   var settling: [@Sendable () -> Void] = []
 
@@ -147,7 +151,8 @@ extension OperationLife {
     case .isHeld(let value): isHeld = value
     case .queuePriority(let value): settings.queuePriority = value
     case .attemptStarted(let number): run = number
-    case .attemptEnded, .completed, .dependencies: break
+    case .completed: isCompleted = true
+    case .attemptEnded, .dependencies: break
     }
   }
 

@@ -59,8 +59,7 @@ extension ClusterOperation {
         return
       }
       do throws(ClusterError) {
-        let took = try cluster.ask(.setPriority(.operations([id]), newValue)).effect
-        if took { life.withLock { $0.settings.queuePriority = newValue } }
+        _ = try cluster.ask(.setPriority(.operations([id]), newValue))
       } catch {
         cluster.report(error, of: "operation '\(self)'")
       }
@@ -74,9 +73,7 @@ extension ClusterOperation {
       settings.queuePriority = priority
       return true
     }
-    let took = try await cluster.request(.setPriority(.operations([id]), priority)).effect
-    if took { life.withLock { $0.settings.queuePriority = priority } }
-    return took
+    return try await cluster.request(.setPriority(.operations([id]), priority)).effect
   }
 
   /// Moves the operation to the end of another queue of the same cluster, where it counts as new:
@@ -94,9 +91,9 @@ extension ClusterOperation {
     }
     try await awaited { done in queue.record.make(done) } as Void
     let request = ClientRequest.setQueue(.operations([id]), queue: queue.name)
-    let took = try await cluster.request(request).effect
-    if took { queue.record.takeOver(self) }
-    return took
+    return try await cluster.request(request) { reply in
+      if reply.effect { queue.record.takeOver(self) }
+    }.effect
   }
 
   /// Holds the operation back until `release()`; others overtake it (S44). False if it has started.

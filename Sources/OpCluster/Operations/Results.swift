@@ -133,49 +133,26 @@ extension ClusterOperation {
 
 extension OperationCluster {
   func row(of id: OperationID) async throws(ClusterError) -> OperationRow? {
+    try await awaited { done in row(of: id, done) }
+  }
+
+  /// Asks for the row of an operation. It describes the end of a turn: `done` is called between the
+  /// events up to then and the later ones.
+  func row(
+    of id: OperationID, _ done: @escaping @Sendable (Result<OperationRow?, ClusterError>) -> Void
+  ) {
     let before = id.index == 0 ? nil : OperationID(graph: id.graph, index: id.index - 1)
-    let reply = try await request(.operations(.graph(id.graph), after: before, limit: 1))
-    guard case .operations(let rows, more: _) = reply else { throw .unexpected(reply) }
-    return rows.first { $0.id == id }
+    backend.send(.operations(.graph(id.graph), after: before, limit: 1)) { result in
+      done(
+        result.refused.flatMap { reply in
+          guard case .operations(let rows, more: _) = reply else {
+            return .failure(.unexpected(reply))
+          }
+          return .success(rows.first { $0.id == id })
+        })
+    }
   }
 
-  /// An operation of an earlier submission, of any program, by its number.
-  ///
-  /// - Throws: `unknownOperation`, or `expired` if it is too old to be remembered.
-  public func operation(_ id: OperationID) async throws(ClusterError) -> ClusterOperation {
-    let (operation, isNew) = book.adopt(id) { ClusterOperation(.nothing) }
-    guard isNew else { return operation }
-    // First follows the events, then reads the state, so that no change in between is missed.
-    await withCheckedContinuation { continuation in
-      backend.follow(id.graph) { continuation.resume() }
-    }
-    guard let row = try await row(of: id) else {
-      throw ClusterError(
-        .unknownOperation, "there is no operation \(id.graph.number)/\(id.index)",
-        operations: [id])
-    }
-    operation.mirror(row, in: self)
-    return operation
-  }
-}
-
-extension ClusterOperation {
-  /// Copies a row to the mirror; earlier events contain nothing that the row lacks.
-  fileprivate func mirror(_ row: OperationRow, in cluster: OperationCluster) {
-    life.withLock { life in
-      life.cluster = cluster
-      life.stage = row.state == .declared ? .declared(row.id) : .enqueued(row.id)
-      life.settings.name = row.name
-      life.settings.queuePriority = row.priority
-      life.isReady = row.isReady
-      life.isExecuting = row.isExecuting
-      life.isCancelled = row.isCancelled
-      life.outcome = life.outcome ?? row.outcome
-      life.cancelReason = row.reason
-      life.run = row.attempt
-      life.hasExecuted = row.attempt > 0
-    }
-  }
 }
 
 extension OperationResult {

@@ -11,59 +11,119 @@ extension OperationCluster {
     _ operations: [ClusterOperation], to queue: QueueRecord, asBarrier: Bool,
     _ done: @escaping DoneHandler
   ) {
+    let addition = Addition(
+      operations: operations, queue: queue, isBarrier: asBarrier, done: done)
+    // What needs nothing but the cluster's answer waits for nobody.
+    if addition.needsOthers { return collectInLine(addition) }
+    claimAndSend(addition, inLine: nil)
+  }
+
+  private func collectInLine(_ addition: Addition) {
+    additions.enter { leave in self.collect(addition, leave) }
+  }
+
+  /// Waits until nothing that the addition needs is on its way; it holds nothing meanwhile, and its
+  /// operations can still be changed.
+  private func collect(_ addition: Addition, _ leave: @escaping AdditionLine.Leave) {
+    let moving =
+      addition.operations.first(where: \.isBeingDeclared)
+      ?? addition.unknown.firstMoving(besides: Set(addition.operations))
+    if let moving { return moving.whenSettled { self.collect(addition, leave) } }
+    claimAndSend(addition, inLine: leave)
+  }
+
+  /// - Parameter leave: Ends the addition's turn in the line; nil: it is not in the line.
+  private func claimAndSend(_ addition: Addition, inLine leave: AdditionLine.Leave?) {
     do throws(ClusterError) {
-      let (declared, haveDependencies) = try claim(operations, for: queue, asBarrier: asBarrier)
-      let fail: @Sendable (ClusterError) -> Void = { error in
-        self.release(operations)
-        done(.failure(error))
+      let claimed = try claim(addition)
+      if !claimed.haveDependencies, claimed.declared.isEmpty {
+        leave?()
+        return submit(addition)
       }
-      if declared.isEmpty, !haveDependencies {
-        return submit(operations, to: queue, asBarrier: asBarrier, done, fail)
+      guard let leave else {
+        // A dependency may have been added since the first look.
+        if addition.unknown.isEmpty { return send(addition, declared: claimed.declared, []) }
+        release(addition.operations)
+        return collectInLine(addition)
       }
-      let outside = haveDependencies ? dependencies(outside: operations) : []
-      if !asBarrier, outside.lead(to: Set(operations)) {
-        // Neither can be first: both are declared together, or refused together.
-        let alongside = takeFresh(outside)
-        return enqueueDeclared(operations, declared, alongside, to: queue, done) { error in
-          self.release(alongside)
-          fail(error)
-        }
-      }
-      declareFresh(outside) { result in
-        if case .failure(let error) = result { return fail(error) }
-        if declared.isEmpty {
-          self.submit(operations, to: queue, asBarrier: asBarrier, done, fail)
-        } else {
-          self.enqueueDeclared(operations, declared, [], to: queue, done, fail)
-        }
+      takeAlongside(addition, []) { alongside in
+        // From here on only the cluster is waited for.
+        leave()
+        self.send(addition, declared: claimed.declared, alongside)
       }
     } catch {
-      done(.failure(error))
+      if error.code == .alreadyEnqueued, addition.operations.contains(where: \.isBeingDeclared) {
+        // Another addition has claimed one of them since the first look.
+        if let leave { return collect(addition, leave) }
+        return collectInLine(addition)
+      }
+      leave?()
+      addition.done(.failure(error))
     }
   }
 
-  /// Submits operations whose dependencies are all known.
-  private func submit(
-    _ operations: [ClusterOperation], to queue: QueueRecord, asBarrier: Bool,
-    _ done: @escaping DoneHandler, _ fail: @escaping @Sendable (ClusterError) -> Void
+  /// Claims the fresh operations that the batch waits for. Some may just have left with an addition
+  /// that waits for nobody; if that is refused, they are fresh again.
+  private func takeAlongside(
+    _ addition: Addition, _ taken: [ClusterOperation],
+    _ then: @escaping @Sendable ([ClusterOperation]) -> Void
   ) {
-    submit(operations, to: queue.name) { result in
+    let all = takeFresh(addition.unknown) + taken
+    let moving = addition.unknown.firstMoving(besides: Set(addition.operations + all))
+    guard let moving else { return then(all) }
+    moving.whenSettled { self.takeAlongside(addition, all, then) }
+  }
+
+  /// Sends what was claimed: first the dependencies, unless they wait for members of the batch;
+  /// then neither can be first, and both are declared together, or refused together.
+  private func send(
+    _ addition: Addition, declared: [ClusterOperation], _ alongside: [ClusterOperation]
+  ) {
+    let fail: @Sendable (ClusterError) -> Void = { error in
+      self.release(alongside + addition.operations)
+      addition.done(.failure(error))
+    }
+    let members = Set(addition.operations)
+    let areTogether = alongside.contains { $0.dependencies.contains(where: members.contains) }
+    if areTogether { return enqueueDeclared(addition, declared, alongside, fail) }
+    let sendBatch = { @Sendable in
+      if declared.isEmpty {
+        self.submit(addition)
+      } else {
+        self.enqueueDeclared(addition, declared, [], fail)
+      }
+    }
+    if alongside.isEmpty { return sendBatch() }
+    submit(alongside, to: nil, isDeclaredOnly: true) { result in
       if case .failure(let error) = result { return fail(error) }
-      self.cancelIfAny(queue.took(operations, asBarrier: asBarrier, areSubmitted: true), done)
+      sendBatch()
     }
   }
 
-  /// Claims all operations of a batch for this call, or none. Returns the ones that the cluster
-  /// knows as declared, and whether any has dependencies.
+  /// Submits a batch whose dependencies are all known.
+  private func submit(_ addition: Addition) {
+    submit(addition.operations, to: addition.queue.name) { result in
+      if case .failure(let error) = result {
+        self.release(addition.operations)
+        return addition.done(.failure(error))
+      }
+      self.cancelIfAny(addition.enter(areSubmitted: true), addition.done)
+    }
+  }
+
+  /// Claims all operations of a batch, or none. Returns the ones that the cluster knows as
+  /// declared, and whether any has dependencies.
   private func claim(
-    _ operations: [ClusterOperation], for queue: QueueRecord, asBarrier: Bool
+    _ addition: Addition
   ) throws(ClusterError) -> (declared: [ClusterOperation], haveDependencies: Bool) {
+    let operations = addition.operations
     var declared: [ClusterOperation] = []
     var haveDependencies = false
     for at in operations.indices {
       let operation = operations[at]
       do throws(ClusterError) {
-        let claimed = try operation.claim(by: self, for: queue, asBarrier: asBarrier)
+        let claimed = try operation.claim(
+          by: self, for: addition.queue, asBarrier: addition.isBarrier)
         if claimed.isDeclared { declared.append(operation) }
         if claimed.hasDependencies { haveDependencies = true }
       } catch {
@@ -72,12 +132,6 @@ extension OperationCluster {
       }
     }
     return (declared, haveDependencies)
-  }
-
-  /// The dependencies of these operations outside of the batch.
-  private func dependencies(outside operations: [ClusterOperation]) -> [ClusterOperation] {
-    let members = Set(operations)
-    return operations.flatMap { $0.dependencies.filter { !members.contains($0) } }
   }
 
   /// Reverts `claim`.
@@ -90,10 +144,7 @@ extension OperationCluster {
     _ operations: [ClusterOperation], to queue: String?, isDeclaredOnly: Bool = false,
     _ done: @escaping DoneHandler
   ) {
-    // Within a process no message is repeated, so it needs no key.
-    var builder = GraphBuilder(
-      key: isLocal ? SubmissionKey("") : newKey(), queue: queue, local: backend.local,
-      isDeclaredOnly: isDeclaredOnly)
+    var builder = GraphBuilder(for: self, queue: queue, isDeclaredOnly: isDeclaredOnly)
     do throws(ClusterError) {
       try builder.add(operations)
     } catch {
@@ -154,22 +205,31 @@ extension OperationCluster {
   /// Declares fresh operations that others wait for, with their own dependencies (S28). Skips known
   /// ones.
   func declareFresh(_ operations: [ClusterOperation], _ done: @escaping DoneHandler) {
-    guard !operations.isEmpty else { return done(.success(())) }
-    let declaring = takeFresh(operations)
-    let stranger = operations.first { $0.belongs(toOtherThan: self) }
-    if let stranger {
-      release(declaring)
-      return done(
-        .failure(
-          ClusterError(
-            .unknownDependency, "'\(stranger)' belongs to another cluster",
-            hint: "dependencies hold within one cluster")))
+    if let stranger = operations.first(where: { $0.belongs(toOtherThan: self) }) {
+      return done(.failure(.foreign(stranger)))
     }
-    guard !declaring.isEmpty else { return settle(operations, done) }
+    if operations.allSatisfy({ $0.id != nil }) { return done(.success(())) }
+    additions.enter { leave in self.declareNext(operations, leave, done) }
+  }
+
+  private func declareNext(
+    _ operations: [ClusterOperation], _ leave: @escaping AdditionLine.Leave,
+    _ done: @escaping DoneHandler
+  ) {
+    if let moving = operations.firstMoving(besides: []) {
+      return moving.whenSettled { self.declareNext(operations, leave, done) }
+    }
+    let declaring = takeFresh(operations)
+    // One that has left since then is waited for again.
+    if let moving = operations.firstMoving(besides: Set(declaring)) {
+      release(declaring)
+      return moving.whenSettled { self.declareNext(operations, leave, done) }
+    }
+    leave()
+    if declaring.isEmpty { return done(.success(())) }
     submit(declaring, to: nil, isDeclaredOnly: true) { result in
       if case .failure = result { self.release(declaring) }
-      if case .failure(let error) = result { return done(.failure(error)) }
-      self.settle(operations, done)
+      done(result)
     }
   }
 
@@ -185,27 +245,19 @@ extension OperationCluster {
     return fresh.reversed()
   }
 
-  /// Waits until pending operations have their numbers, which arrive with other answers.
-  private func settle(_ operations: [ClusterOperation], _ done: @escaping DoneHandler) {
-    guard let moving = operations.first(where: \.isLeaving) else { return done(.success(())) }
-    moving.whenSettled { self.settle(operations, done) }
-  }
-
   /// Adds a batch with declared operations: declares its fresh ones and those alongside, then the
   /// batch enters the queue in one commit.
   private func enqueueDeclared(
-    _ operations: [ClusterOperation], _ declared: [ClusterOperation],
-    _ alongside: [ClusterOperation],
-    to queue: QueueRecord, _ done: @escaping DoneHandler,
+    _ addition: Addition, _ declared: [ClusterOperation], _ alongside: [ClusterOperation],
     _ fail: @escaping @Sendable (ClusterError) -> Void
   ) {
     let known = Set(declared)
-    let fresh = alongside + operations.filter { !known.contains($0) }
+    let fresh = alongside + addition.operations.filter { !known.contains($0) }
     let enqueue: DoneHandler = { result in
       if case .failure(let error) = result { return fail(error) }
-      self.enqueue(operations, queue) { result in
+      self.enqueue(addition.operations, addition.queue) { result in
         if case .failure(let error) = result { return fail(error) }
-        self.cancelIfAny(queue.took(operations, asBarrier: false, areSubmitted: false), done)
+        self.cancelIfAny(addition.enter(areSubmitted: false), addition.done)
       }
     }
     if fresh.isEmpty { return enqueue(.success(())) }
@@ -227,20 +279,57 @@ extension OperationCluster {
   }
 }
 
+/// A batch on its way into a queue.
+private struct Addition: Sendable {
+  var operations: [ClusterOperation]
+  var queue: QueueRecord
+  var isBarrier: Bool
+  var done: DoneHandler
+
+  /// The dependencies outside of the batch that the cluster does not know.
+  var unknown: [ClusterOperation] {
+    var members: Set<ClusterOperation>?
+    var found: [ClusterOperation] = []
+    for operation in operations {
+      for dependency in operation.dependencies where dependency.id == nil {
+        if members == nil { members = Set(operations) }
+        if members?.contains(dependency) == false { found.append(dependency) }
+      }
+    }
+    return found
+  }
+
+  /// Whether one of them is being declared by another addition, or waits for what the cluster does
+  /// not know.
+  var needsOthers: Bool {
+    for operation in operations {
+      let (isBeingDeclared, hasDependencies) = operation.standing
+      if isBeingDeclared { return true }
+      if hasDependencies {
+        return operations.contains(where: \.isBeingDeclared) || !unknown.isEmpty
+      }
+    }
+    return false
+  }
+
+  /// Notes that the cluster has all of it; returns the operations to cancel.
+  func enter(areSubmitted: Bool) -> [ClusterOperation] {
+    queue.took(operations, asBarrier: isBarrier, areSubmitted: areSubmitted)
+  }
+}
+
 extension [ClusterOperation] {
-  /// Whether a fresh operation among these, or among their fresh dependencies, waits for one of the
-  /// members. Visits each fresh operation and its dependencies once.
-  fileprivate func lead(to members: Set<ClusterOperation>) -> Bool {
+  /// An operation on its way to the cluster, among these and the dependencies of fresh ones; `own`
+  /// are on the caller's own way. Visits each fresh operation and its dependencies once.
+  fileprivate func firstMoving(besides own: Set<ClusterOperation>) -> ClusterOperation? {
     var seen: Set<ClusterOperation> = []
     var open = self
     while let operation = open.popLast() {
       guard operation.id == nil, seen.insert(operation).inserted else { continue }
-      for dependency in operation.dependencies {
-        if members.contains(dependency) { return true }
-        open.append(dependency)
-      }
+      if !own.contains(operation), operation.isLeaving { return operation }
+      open += operation.dependencies
     }
-    return false
+    return nil
   }
 }
 
@@ -269,6 +358,12 @@ extension ClusterOperation {
       case .declared:
         guard life.queue == nil else {
           throw ClusterError(.alreadyEnqueued, "'\(life.shownName)' is being added already")
+        }
+        guard life.isBarrier == asBarrier else {
+          let kind = life.isBarrier ? "a barrier" : "an ordinary operation"
+          throw ClusterError(
+            .badRequest, "'\(life.shownName)' has been declared as \(kind)",
+            hint: "add a barrier before anything that depends on it, or a clone() of it")
         }
         life.queue = queue
         return (true, !life.dependencies.isEmpty)
@@ -322,6 +417,19 @@ extension ClusterOperation {
   fileprivate var isLeaving: Bool {
     life.withLock { if case .leaving = $0.stage { true } else { false } }
   }
+
+  /// Whether it is on its way because another operation waits for it, and whether it waits itself.
+  fileprivate var standing: (isBeingDeclared: Bool, hasDependencies: Bool) {
+    life.withLock { life in
+      if case .leaving = life.stage {
+        (life.queue == nil, !life.dependencies.isEmpty)
+      } else {
+        (false, !life.dependencies.isEmpty)
+      }
+    }
+  }
+
+  fileprivate var isBeingDeclared: Bool { standing.isBeingDeclared }
 
   fileprivate func whenSettled(_ handler: @escaping @Sendable () -> Void) {
     let isSettled = life.withLock { life in

@@ -12,18 +12,20 @@ struct GraphBuilder {
   private(set) var graph: GraphSubmission
   /// The objects by operation index; nil for operations without one (completion functions).
   private(set) var objects: [ClusterOperation?] = []
-  private let local: LocalCluster?
+  private let cluster: OperationCluster
+  private var local: LocalCluster? { cluster.backend.local }
   /// The dependencies of single operations: few have any.
   private var dependents: [(operation: ClusterOperation, dependencies: [Dependency])] = []
   private var completions: [(from: UInt32, function: OperationWork.Invocation)] = []
   /// The origin of the newest template, to decide whether the next operation may join it.
   private var newest: (settings: OperationSettings, work: OperationType, isBarrier: Bool)?
 
-  init(key: SubmissionKey, queue: String?, local: LocalCluster?, isDeclaredOnly: Bool) {
-    graph = GraphSubmission(key: key, name: "")
+  init(for cluster: OperationCluster, queue: String?, isDeclaredOnly: Bool) {
+    // Within a process no message is repeated, so it needs no key.
+    graph = GraphSubmission(key: cluster.isLocal ? SubmissionKey("") : cluster.newKey(), name: "")
     graph.isDeclaredOnly = isDeclaredOnly
     if let queue { graph.queues = [.named(queue)] }
-    self.local = local
+    self.cluster = cluster
   }
 
   /// Adds operations in order, with the dependencies among them and on known operations.
@@ -125,7 +127,9 @@ struct GraphBuilder {
       graph.elementEdges.from.append(from)
       graph.elementEdges.to.append(to)
       graph.elementEdges.policies.append(dependency.condition)
-    } else if let from = dependency.operation.id {
+    } else if let (home, from) = dependency.operation.place {
+      // Its number means another operation here.
+      if home !== cluster { throw .foreign(dependency.operation) }
       graph.externalEdges.append(ExternalEdge(from: from, to: to, policy: dependency.condition))
     } else {
       throw ClusterError(
@@ -159,5 +163,13 @@ struct GraphBuilder {
     graph.elementEdges.policies.append(.finished)
     objects.append(nil)
     newest = nil
+  }
+}
+
+extension ClusterError {
+  static func foreign(_ operation: ClusterOperation) -> ClusterError {
+    ClusterError(
+      .unknownDependency, "'\(operation)' belongs to another cluster",
+      hint: "dependencies hold within one cluster")
   }
 }

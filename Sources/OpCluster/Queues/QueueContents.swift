@@ -33,21 +33,21 @@ extension QueueRecord {
   private func set(
     _ change: QueueChange, _ done: @escaping @Sendable (Result<ClientReply, ClusterError>) -> Void
   ) {
-    let (isKnown, before) = state.withLock { life -> (Bool, String) in
+    // Other records are released outside of the lock.
+    let (isKnown, _) = state.withLock { life -> (Bool, [QueueRecord]) in
+      if life.isMade || life.awaiting != nil || life.objection != nil { return (true, []) }
       let before = life.settings.name
-      if life.isMade || life.awaiting != nil || life.objection != nil { return (true, before) }
       life.settings.apply(change)
       life.give(change)
-      return (false, before)
+      // Under the lock: the book learns names in the order in which they were given.
+      guard let new = change.newName else { return (false, []) }
+      return (false, cluster.book.rename(self, from: before, to: new))
     }
-    if !isKnown, let new = change.newName { cluster.book.rename(self, from: before, to: new) }
     guard isKnown else { return done(.success(.effect(true))) }
     make { result in
       if case .failure(let error) = result { return done(.failure(error)) }
       self.cluster.backend.send(.changeQueue(self.name, change)) { result in
-        let result = result.refused
-        if case .success = result { self.state.withLock { $0.settings.apply(change) } }
-        done(result)
+        done(result.refused)
       }
     }
   }

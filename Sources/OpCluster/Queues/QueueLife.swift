@@ -22,12 +22,16 @@ struct QueueLife: Sendable {
   var id: QueueID?
   /// Requests that wait until the queue exists; nil: it is not being created.
   var awaiting: [DoneHandler]?
+  /// The handlers that wait until the given settings are applied; nil: none are on their way.
+  var applying: [DoneHandler]?
   /// The number of operations of all programs in the queue.
   var count: UInt32 = 0
   var tally = QueueTally()
   var observers = HandlerList<OperationQueueChange>()
   /// The handlers that wait until it is empty.
   var idlers = HandlerList<Void>()
+  /// Called when nothing more can be told of queues.
+  var lossHandlers = HandlerList<ClusterError>()
   /// The operations added by this program, by ascending place; nil: finished, removed later.
   private var added: [(place: UInt64, operation: ClusterOperation?)] = []
   private var lastPlace: UInt64 = 0

@@ -49,9 +49,11 @@ final class QueueRecord: Sendable {
   /// Notes that the given settings are invalid.
   func objects(_ objection: ClusterError) { state.withLock { $0.objection = objection } }
 
-  /// Notes that the queue was removed from the cluster.
-  func isGone() {
+  /// Notes that the queue of this number was removed from the cluster; another one of its name may
+  /// have been made since.
+  func isGone(_ id: QueueID?) {
     state.withLock { life in
+      guard life.id == id else { return }
       life.isMade = false
       life.id = nil
     }
@@ -118,16 +120,18 @@ final class QueueRecord: Sendable {
   }
 
   /// Takes the row of the existing queue.
-  private func learn(_ row: QueueRow) {
+  func learn(_ row: QueueRow) {
     cluster.book.register(self, as: row.queue)
-    state.withLock { life in
+    let idlers = state.withLock { life in
       life.isMade = true
       life.id = row.queue
       life.hasLooked = true
       life.settings = row.settings
       if let given = life.given { life.settings.apply(given) }
       life.count = row.operationCount
+      return life.takeIdlers()
     }
+    for idler in idlers { idler(()) }
   }
 
   /// Notes that any program has created a queue of this name.
@@ -142,60 +146,93 @@ final class QueueRecord: Sendable {
     }
   }
 
-  /// Applies the given settings to an existing queue. Refused ones are not repeated.
+  /// Applies the given settings to an existing queue; `done` is called when none is on its way any
+  /// more. Refused ones are not repeated.
   private func applyGiven(_ done: @escaping DoneHandler) {
+    let isFirst = state.withLock { life in
+      life.applying?.append(done)
+      if life.applying != nil { return false }
+      life.applying = [done]
+      return true
+    }
+    if isFirst { applyNext() }
+  }
+
+  private func applyNext() {
     let change = state.withLock { life -> QueueChange? in
       guard life.id != nil else { return nil }
       defer { life.given = nil }
       return life.given
     }
-    guard let change else { return done(.success(())) }
+    guard let change else { return hasApplied(.success(())) }
     cluster.backend.send(.changeQueue(name, change)) { result in
       switch result.refused {
-      case .success:
-        self.state.withLock { $0.settings.apply(change) }
-        self.applyGiven(done)
+      case .success: self.applyNext()
       case .failure(let error):
         self.state.withLock { $0.hasLooked = false }
-        done(.failure(error))
+        self.hasApplied(.failure(error))
       }
     }
+  }
+
+  private func hasApplied(_ result: Result<Void, ClusterError>) {
+    let waiting = state.withLock { life -> [DoneHandler]? in
+      // One that was given at the last moment is on its way with these.
+      if case .success = result, life.id != nil, life.given != nil { return nil }
+      defer { life.applying = nil }
+      return life.applying ?? []
+    }
+    guard let waiting else { return applyNext() }
+    for handler in waiting { handler(result) }
   }
 
   /// Creates the queue in the cluster, once; keeps an existing queue, apart from the settings that
   /// this program gave.
   func make(_ done: @escaping DoneHandler) {
     enum Step {
-      case go, wait
+      case go, wait, apply
       case refuse(ClusterError)
-      case create(QueueSettings)
+      case create(QueueSettings, given: QueueChange?)
     }
     let step = state.withLock { life -> Step in
       if let objection = life.objection { return .refuse(objection) }
-      if life.isMade, life.id != nil, life.given == nil { return .go }
       if life.awaiting != nil {
         life.awaiting?.append(done)
         return .wait
       }
+      if life.isMade, life.id != nil {
+        return life.given == nil && life.applying == nil ? .go : .apply
+      }
       life.awaiting = [done]
-      return .create(life.settings)
+      defer { life.given = nil }
+      return .create(life.settings, given: life.given)
     }
     switch step {
     case .go: done(.success(()))
+    case .apply: applyGiven(done)
     case .wait: break
     case .refuse(let error): done(.failure(error))
-    case .create(let settings):
-      if settings.name == "default" { return find() }
+    case .create(let settings, let given):
+      if settings.name == "default" {
+        giveAgain(given)
+        return find()
+      }
+      // What is given meanwhile is applied to the queue afterwards.
       cluster.backend.send(.createQueue(settings)) { result in
         switch result.refused {
-        case .success:
-          self.state.withLock { $0.given = nil }
-          self.find()
-        case .failure(let error) where error.code == .queueExists: self.find()
-        case .failure(let error): self.made(.failure(error))
+        case .success: self.find()
+        case .failure(let error):
+          self.giveAgain(given)
+          if error.code == .queueExists { self.find() } else { self.made(.failure(error)) }
         }
       }
     }
+  }
+
+  /// Keeps settings that the cluster has not taken, behind those given since.
+  private func giveAgain(_ given: QueueChange?) {
+    guard let given else { return }
+    state.withLock { life in life.given = life.given.map { given.with($0) } ?? given }
   }
 
   /// Queries the queue's number and its present state.

@@ -71,8 +71,8 @@ extension ClusterOperationQueue {
   ///
   /// - Throws: `queueNotEmpty` (S5).
   public func remove() async throws(ClusterError) {
-    _ = try await cluster.request(.removeQueue(name))
-    record.isGone()
+    let id = record.state.withLock { $0.id }
+    _ = try await cluster.request(.removeQueue(name)) { _ in self.record.isGone(id) }
   }
 }
 
