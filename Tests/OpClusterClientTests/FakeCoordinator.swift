@@ -12,7 +12,7 @@ import Synchronization
 struct Script: Sendable {
   /// Answers to a hello; none is a coordinator that hangs.
   var onHello: @Sendable (ClientHello) -> [ClientAnswer]
-  /// Answers to a request; the position counts the requests of this fake, from 1.
+  /// Answers to a request; the position counts the requests of this fake, from 1, without pings.
   var onRequest: @Sendable (RequestID, ClientRequest, _ position: Int) -> [ClientAnswer]
 
   init(
@@ -165,6 +165,11 @@ final class FakeCoordinator: Sendable {
   ) -> [ClientAnswer] {
     switch message {
     case .hello(let hello): return script.onHello(hello)
+    case .request(let id, .ping):
+      // A client asks for a sign of life when the machine is busy: that is no request of the test.
+      let said = script.onRequest(id, .ping, record.requests.withLock { $0.count })
+      if !said.isEmpty { return said }
+      return [.reply(id, .pong(commit: CommitIndex(1), epoch: Epoch(1), lastEvent: 0))]
     case .request(let id, let request):
       let position = record.requests.withLock { requests in
         requests.append(request)

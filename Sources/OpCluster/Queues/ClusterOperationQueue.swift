@@ -57,7 +57,7 @@ public final class ClusterOperationQueue: Sendable {
     if hasGiven { life.given = given }
     let (record, isNew) = cluster.book.record(named: name ?? own) { QueueRecord(life, on: cluster) }
     self.record = record
-    record.isHeld(by: self)
+    record.remember(self)
     if let objection {
       record.objects(objection)
       cluster.report(objection, of: "queue '\(name ?? own)'")
@@ -69,7 +69,7 @@ public final class ClusterOperationQueue: Sendable {
   /// Makes another handle of a queue that has a record.
   init(_ record: QueueRecord) {
     self.record = record
-    record.isHeld(by: self)
+    record.remember(self)
   }
 
   /// The queue of operations that name no other; every cluster has it.

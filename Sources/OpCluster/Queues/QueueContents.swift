@@ -60,7 +60,7 @@ extension QueueRecord {
   func took(
     _ operations: [ClusterOperation], asBarrier: Bool, areSubmitted: Bool
   ) -> [ClusterOperation] {
-    let first = state.withLock { $0.append(operations, asBarrier: asBarrier) }
+    let first = state.withLock { $0.appendMembers(operations, asBarrier: asBarrier) }
     var cancelled: [ClusterOperation] = []
     for (offset, operation) in operations.enumerated() {
       let (missed, isCancelled) = operation.life.withLock { life in
@@ -79,7 +79,7 @@ extension QueueRecord {
   func takeOver(_ operation: ClusterOperation) {
     let (isBarrier, isHere) = operation.life.withLock { ($0.isBarrier, $0.newestQueue === self) }
     if isHere { return }
-    let here = state.withLock { $0.append([operation], asBarrier: isBarrier) }
+    let here = state.withLock { $0.appendMembers([operation], asBarrier: isBarrier) }
     let (left, place) = operation.life.withLock { life -> (QueueRecord?, UInt64) in
       guard life.isCounted, !life.isFinished else { return (self, here) }
       let before = (life.queue, life.place)

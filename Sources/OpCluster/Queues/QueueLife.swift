@@ -70,7 +70,7 @@ struct QueueLife: Sendable {
   var isIdle: Bool { count == 0 && pending == 0 }
 
   /// Appends operations; returns the place of the first one; the others follow.
-  mutating func append(_ operations: [ClusterOperation], asBarrier: Bool) -> UInt64 {
+  mutating func appendMembers(_ operations: [ClusterOperation], asBarrier: Bool) -> UInt64 {
     let first = lastPlace + 1
     for operation in operations {
       lastPlace += 1

@@ -37,7 +37,7 @@ final class QueueRecord: Sendable {
     return known ?? ClusterOperationQueue(self)
   }
 
-  func isHeld(by handle: ClusterOperationQueue) {
+  func remember(_ handle: ClusterOperationQueue) {
     // The previous handle is released outside of the lock.
     _ = state.withLock { life -> ClusterOperationQueue? in
       let known = life.handle
