@@ -34,6 +34,10 @@ import Testing
     }
   }
 
+  private static let declarers = [
+    "func ", "struct ", "class ", "enum ", "actor ", "extension ", "protocol ",
+  ]
+
   /// In how many types of a target one function may be declared; overloads in one type count once.
   private static let mostTypes = 8
   /// What more types than that declare, by target: decoding in Wire and Manifest, rows in opbatch.
@@ -53,6 +57,8 @@ import Testing
       for (_, line) in file.indentedCodeLines where !line.isEmpty {
         let indentation = line.prefix { $0 == " " }.count
         while let last = around.last, last.indentation >= indentation { around.removeLast() }
+        // Few lines declare anything, and an expression costs far more than a look for its word.
+        if !Self.declarers.contains(where: line.contains) { continue }
         if let type = line.firstMatch(
           of: /^ *(?:[a-z@(),_]+ )*(struct|class|enum|actor|extension|protocol) ([A-Za-z0-9_.]+)/)
         {

@@ -27,7 +27,9 @@ import Testing
       var isInside = false
       let code = Dictionary(uniqueKeysWithValues: file.codeLines.map { ($0.number, $0.text) })
       for (at, line) in file.lines.enumerated() {
-        if let head = line.firstMatch(of: /^(?:public |private )?(?:extension|struct) (\w+)/) {
+        if !line.hasPrefix(" "),
+          let head = line.firstMatch(of: /^(?:public |private )?(?:extension|struct) (\w+)/)
+        {
           isInside = head.1 == type
         }
         if isInside, let text = code[at + 1] { found.append((file.path, at + 1, text)) }
@@ -48,6 +50,7 @@ import Testing
     #expect(fields.count > 15 && mutating.count > 60)
     var used: Set<String> = []
     for line in try Self.lines(of: "Scheduler") {
+      guard line.text.contains("state.") else { continue }
       for call in line.text.matches(of: /\bstate\.(\w+)\(/) where mutating.contains("\(call.1)") {
         used.insert("\(call.1)")
         #expect(Self.ways.contains("\(call.1)"), "\(line.path):\(line.number): \(call.1)")

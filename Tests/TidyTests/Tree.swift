@@ -3,22 +3,28 @@
 import FoundationEssentials
 
 struct SourceFile {
-  var path: String
-  var lines: [String]
+  let path: String
+  let lines: [String]
+  /// Lines that are not comments, with their numbers, without their indentation.
+  let codeLines: [(number: Int, text: String)]
+  /// Lines that are not comments, with their numbers.
+  let indentedCodeLines: [(number: Int, text: String)]
+
+  init(path: String, lines: [String]) {
+    self.path = path
+    self.lines = lines
+    var (code, indented): ([(number: Int, text: String)], [(number: Int, text: String)]) = ([], [])
+    for (at, line) in lines.enumerated() {
+      let text = line.utf8.drop { $0 == UInt8(ascii: " ") }
+      if text.starts(with: "//".utf8) { continue }
+      code.append((at + 1, String(Substring(text))))
+      indented.append((at + 1, line))
+    }
+    codeLines = code
+    indentedCodeLines = indented
+  }
 
   var isSource: Bool { path.hasPrefix("Sources/") }
-
-  /// Lines that are not comments, with their numbers, without their indentation.
-  var codeLines: [(number: Int, text: String)] {
-    indentedCodeLines.map { ($0.number, String($0.text.drop { $0 == " " })) }
-  }
-
-  /// Lines that are not comments, with their numbers.
-  var indentedCodeLines: [(number: Int, text: String)] {
-    lines.enumerated().compactMap { at, line in
-      line.drop { $0 == " " }.hasPrefix("//") ? nil : (at + 1, line)
-    }
-  }
 
   struct Function {
     var line: Int
@@ -62,8 +68,13 @@ enum Tree {
     return parts.dropLast(3).joined(separator: "/")
   }
 
-  /// Every Swift file under Sources and Tests that people wrote, and the manifest.
-  static func swiftFiles() throws -> [SourceFile] {
+  /// Every Swift file under Sources and Tests that people wrote, and the manifest; read once for
+  /// all tests.
+  static func swiftFiles() throws -> [SourceFile] { try read.get() }
+
+  private static let read = Result { try readFiles() }
+
+  private static func readFiles() throws -> [SourceFile] {
     let paths = try files(in: "Sources") + files(in: "Tests") + ["Package.swift"]
     return try paths.filter { $0.hasSuffix(".swift") && !$0.hasSuffix(".pb.swift") }
       .map { SourceFile(path: $0, lines: try lines(of: $0)) }
