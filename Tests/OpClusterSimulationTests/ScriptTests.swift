@@ -33,7 +33,9 @@ import Testing
   @Test func aFailureIsMadeSmall() throws {
     let mutant = Mutant.noAwaits
     let seed = try #require(
-      (0..<UInt64(300)).first { Simulation.run(seed: $0, mutant: mutant).violation != nil })
+      Mutants.candidates(for: mutant, atMost: 300).first {
+        Simulation.run(seed: $0, mutant: mutant).violation != nil
+      })
     let whole = Simulation.record(seed: seed, mutant: mutant).1
     var shrinking = try #require(
       Shrinking(seed: seed, mutant: mutant, bound: 120, tell: { _ in }))
