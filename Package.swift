@@ -14,6 +14,7 @@ import PackageDescription
 //   ground      Folders, below ZeroMQ, Keys, Journal, Attempts and Client
 //               System, below Folders and all that speaks to the kernel
 //   questions   Queries, below Scheduling, Coordinator, Local and opbatch
+//   shown       Presentation, below all that speaks to people at a shell
 //   words       Model ─────────────┴────────────────┴────────────┴───────────────┘
 //
 //   examples    opexamples, opexampleworker; OpClusterExamples on OpCluster; ExampleMaterials
@@ -97,7 +98,8 @@ let package = Package(
       name: "OpClusterCoordinator",
       dependencies: [
         "OpClusterScheduling", "OpClusterQueries", "OpClusterWire", "OpClusterJournal",
-        "OpClusterKeys", "OpClusterFolders", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel",
+        "OpClusterKeys", "OpClusterFolders", "OpClusterSystem", "OpClusterZeroMQ",
+        "OpClusterPresentation", "OpClusterModel",
         deque, logging,
       ]),
     // What runs the work of attempts, for a worker and for a program that is its own cluster.
@@ -111,14 +113,14 @@ let package = Package(
       name: "OpClusterWorker",
       dependencies: [
         "OpClusterAttempts", "OpClusterOperations", "OpClusterExecution", "OpClusterWire",
-        "OpClusterProcesses", "OpClusterDaemon", "OpClusterSystem", "OpClusterZeroMQ",
-        "OpClusterModel", logging,
+        "OpClusterProcesses", "OpClusterPresentation", "OpClusterDaemon", "OpClusterSystem",
+        "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .target(
       name: "OpClusterServing",
       dependencies: [
         "OpClusterAttempts", "OpClusterWorker", "OpClusterClient", "OpClusterOperations",
-        "OpClusterKeys",
+        "OpClusterKeys", "OpClusterPresentation",
         "OpClusterFolders", "OpClusterDaemon", "OpClusterSystem", "OpClusterZeroMQ",
         "OpClusterModel", arguments,
         logging,
@@ -127,7 +129,7 @@ let package = Package(
       name: "OpClusterClient",
       dependencies: [
         "OpClusterFolders", "OpClusterModel", "OpClusterWire", "OpClusterKeys", "OpClusterSystem",
-        "OpClusterZeroMQ",
+        "OpClusterZeroMQ", "OpClusterPresentation",
       ]),
     .target(
       name: "OpClusterLocal",
@@ -147,7 +149,7 @@ let package = Package(
       name: "OpCluster",
       dependencies: [
         "OpClusterClient", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
-        "OpClusterModel", logging,
+        "OpClusterPresentation", "OpClusterModel", logging,
       ]),
 
     // examples: what they work on, the examples themselves, their worker and their command
@@ -254,7 +256,7 @@ let package = Package(
       exclude: ["Fixtures", "Expected"]),
     .testTarget(
       name: "OpClusterPresentationTests",
-      dependencies: ["OpClusterPresentation", "OpClusterModel"]),
+      dependencies: ["MessageGenerators", "OpClusterPresentation", "OpClusterModel"]),
     .executableTarget(
       name: "WorkerStandIn", dependencies: ["OpClusterServing", logging],
       path: "Tests/WorkerStandIn"),
@@ -299,7 +301,7 @@ let package = Package(
         "OpClusterFolders", "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling",
         "OpClusterQueries", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
         "OpClusterJournal",
-        "OpClusterModel", "OpClusterClient",
+        "OpClusterPresentation", "OpClusterModel", "OpClusterClient",
         "MessageGenerators",
         "RealCluster",
       ]),
@@ -360,8 +362,9 @@ let package = Package(
       name: "OpClusterConformanceTests",
       dependencies: [
         "RealCluster", "ConformanceOperations", "ConformanceWorker", "ConformanceClient", "opcoord",
-        "LibraryProgram",
-        "OpCluster", "OpClusterOperations", "OpClusterClient", "OpClusterModel",
+        "LibraryProgram", "MessageGenerators",
+        "OpCluster", "OpClusterOperations", "OpClusterClient", "OpClusterPresentation",
+        "OpClusterModel",
       ]),
     .testTarget(
       name: "OpClusterTests",

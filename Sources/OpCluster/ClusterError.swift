@@ -53,7 +53,7 @@ extension ClusterError {
   init(_ refusal: Refusal) {
     self.init(
       Code(rawValue: refusal.code.text) ?? .badRequest, refusal.message,
-      hint: SwiftWording.of(refusal.hint), operations: refusal.operations)
+      hint: refusal.hint.forPrograms, operations: refusal.operations)
   }
 
   init(_ error: ClientError) {
@@ -73,7 +73,7 @@ extension ClusterError {
       }
     var operations: [OperationID] = []
     if case .refused(let refusal) = error.kind { operations = refusal.operations }
-    self.init(code, error.message, hint: SwiftWording.of(error.hint), operations: operations)
+    self.init(code, error.message, hint: error.hint.forPrograms, operations: operations)
   }
 
   /// The reply does not belong to the request.

@@ -1,6 +1,7 @@
 // Reads the settings of clients from a configuration file. Reads small files; any thread.
 
 import OpClusterKeys
+import OpClusterModel
 
 enum ClientConfiguration {
   /// Returns the settings by their keys; nil if the file does not exist.
@@ -8,7 +9,7 @@ enum ClientConfiguration {
     do throws(ConfigurationError) {
       return try ConfigurationFile.read(path, keys: ConfigurationFile.clientKeys)
     } catch {
-      throw ClientError(.badConfiguration, error.message, hint: error.hint)
+      throw ClientError(.badConfiguration, error.message, hint: .text(error.hint))
     }
   }
 }

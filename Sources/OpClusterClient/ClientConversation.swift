@@ -94,7 +94,7 @@ package struct ClientConversation {
     ClientError(
       .protocolViolation,
       "what answers at \(address) is not a coordinator of ours: \(detail)",
-      hint: "check the address and compare 'opbatch version' with 'opcoord --version'")
+      hint: .compareReleases)
   }
 
   /// The socket is lost: everything continues on a fresh one. `chance` in 0…1.

@@ -2,6 +2,7 @@
 // person can do about it. Plain values.
 
 public import OpClusterModel
+import OpClusterPresentation
 
 /// The reason why a request or a connection failed.
 public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -9,7 +10,7 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
   /// One sentence without a full stop; names the address or the thing.
   public var message: String
   /// The remedy; may be empty.
-  public var hint: String
+  public var hint: Advice
 
   public enum Kind: Sendable, Hashable {
     /// The coordinator does not answer at the address, or no longer does.
@@ -39,7 +40,7 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
     case cancelled
   }
 
-  public init(_ kind: Kind, _ message: String, hint: String = "") {
+  public init(_ kind: Kind, _ message: String, hint: Advice = "") {
     self.kind = kind
     self.message = message
     self.hint = hint
@@ -51,7 +52,9 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
       hint: refusal.hint)
   }
 
-  public var description: String { hint.isEmpty ? message : "\(message); \(hint)" }
+  public var description: String {
+    hint.isEmpty ? message : "\(message); \(hint.forShell)"
+  }
 }
 
 extension ClientError {
@@ -59,8 +62,7 @@ extension ClientError {
   static func unreachable(_ address: String, _ detail: String) -> ClientError {
     ClientError(
       .unreachable, "cannot reach the coordinator at \(address): \(detail)",
-      hint: "start one with 'opbatch up' or 'opcoord serve', or name another with --coordinator "
-        + "or OPBATCH_COORDINATOR")
+      hint: .startCluster)
   }
 
   static func keyRefused(_ address: String, _ name: String) -> ClientError {
@@ -68,8 +70,7 @@ extension ClientError {
       .keyRefused,
       "the coordinator at \(address) does not let in the key '\(name)': it was never added, or "
         + "was removed",
-      hint: "'opbatch key show' prints the key; an administrator adds it with 'opcoord key add', "
-        + "or invites with 'opcoord key invite'")
+      hint: .addKey)
   }
 
   static func wrongServerKey(_ address: String) -> ClientError {
@@ -77,7 +78,7 @@ extension ClientError {
       .wrongServerKey,
       "what listens at \(address) hung up during the handshake: it has another key than the "
         + "coordinator that ours is for",
-      hint: "check the address; compare 'opbatch key show' here with 'opcoord key show' there")
+      hint: .compareKeys)
   }
 
   static func foreignServer(_ address: String, user: UInt32) -> ClientError {
@@ -85,8 +86,7 @@ extension ClientError {
       .foreignServer,
       "the socket at \(address) is served by a process of user \(user), who is neither this user "
         + "nor root and could read everything that is sent there; nothing was sent",
-      hint: "run this as that user if it is their cluster that you mean, or name another with "
-        + "--coordinator; between users a coordinator serves over tcp:// with keys")
+      hint: .changeUser)
   }
 
   static func lost(_ address: String) -> ClientError {

@@ -91,6 +91,6 @@ public struct ClusterKeys: Sendable {
 extension ClientError {
   /// Converts an error of keys on the disk.
   public init(_ error: KeyError) {
-    self.init(.badConfiguration, error.message, hint: error.hint)
+    self.init(.badConfiguration, error.message, hint: .text(error.hint))
   }
 }

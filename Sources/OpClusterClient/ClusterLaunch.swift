@@ -90,7 +90,7 @@ struct ClusterLaunch {
       guard ContinuousClock().now < end else {
         throw ClientError(
           .unreachable, "the workers of the local cluster did not join in time",
-          hint: folder.endOfLog(of: "opworker-1"))
+          hint: .text(folder.endOfLog(of: "opworker-1")))
       }
       try await pause()
     }
@@ -102,7 +102,7 @@ struct ClusterLaunch {
       guard let status = daemon.endStatus else { continue }
       throw ClientError(
         .unreachable, "\(daemon.name) ended right after its start (status \(status >> 8))",
-        hint: folder.endOfLog(of: daemon.name))
+        hint: .text(folder.endOfLog(of: daemon.name)))
     }
   }
 

@@ -432,13 +432,25 @@ public struct Explanation: Hashable, Sendable {
   /// `12/align/3`.
   public var shown: String
   public var state: StateWord
-  /// Sentences, the most decisive first.
-  public var lines: [String]
-  public init(operation: OperationID, shown: String, state: StateWord, lines: [String]) {
+  /// The most decisive first.
+  public var lines: [Line]
+  public init(operation: OperationID, shown: String, state: StateWord, lines: [Line]) {
     self.operation = operation
     self.shown = shown
     self.state = state
     self.lines = lines
+  }
+
+  /// A sentence, and what it advises.
+  public struct Line: Hashable, Sendable, ExpressibleByStringInterpolation {
+    public var text: String
+    /// The remedy; may be empty.
+    public var hint: Advice
+    public init(_ text: String, hint: Advice = "") {
+      self.text = text
+      self.hint = hint
+    }
+    public init(stringLiteral text: String) { self.init(text) }
   }
 }
 

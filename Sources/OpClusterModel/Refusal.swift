@@ -6,7 +6,7 @@ public struct Refusal: Hashable, Error, Sendable {
   /// The problem; names the thing.
   public var message: String
   /// The remedy; may be empty.
-  public var hint: String
+  public var hint: Advice
   /// The operations concerned: a cycle's path, or an unknown dependency.
   public var operations: [OperationID]
   /// The time after which the same request may be accepted, at most `Limits.longestRetryAfter`
@@ -15,7 +15,7 @@ public struct Refusal: Hashable, Error, Sendable {
   /// There is no room for more operations. Only submissions must wait; others may make room.
   public var lacksRoom: Bool
   public init(
-    _ code: Code, _ message: String, hint: String = "", operations: [OperationID] = [],
+    _ code: Code, _ message: String, hint: Advice = "", operations: [OperationID] = [],
     retryAfter: Span? = nil, lacksRoom: Bool = false
   ) {
     self.code = code

@@ -168,16 +168,17 @@ package struct EndedGraphView: GraphView, Sendable {
   package func explanation(
     of row: OperationRow, naming name: (OperationID) -> String? = { _ in nil }
   ) -> Explanation {
-    var lines: [String] = []
+    var lines: [Explanation.Line] = []
     if let reason = row.reason {
-      lines.append(
-        reason.sentence(hasEnded: true) { on in
-          on.graph == graph ? path(of: on.index) : name(on) ?? "an operation of another graph"
-        })
+      let sentence = reason.sentence(hasEnded: true) { on in
+        on.graph == graph ? path(of: on.index) : name(on) ?? "an operation of another graph"
+      }
+      lines.append(Explanation.Line(sentence))
     }
     if let result = row.result, !result.isSuccess {
-      lines.append(result.sentence(attempt: row.attempt, worker: row.workerName))
-      if !result.diagnostic.isEmpty { lines.append(result.diagnostic) }
+      let sentence = result.sentence(attempt: row.attempt, worker: row.workerName)
+      lines.append(Explanation.Line(sentence))
+      if !result.diagnostic.isEmpty { lines.append(Explanation.Line(result.diagnostic)) }
     }
     lines.append("it has ended: \(row.state.rawValue)")
     return Explanation(

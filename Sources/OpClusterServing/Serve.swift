@@ -9,6 +9,7 @@ import OpClusterClient
 import OpClusterDaemon
 import OpClusterKeys
 import OpClusterModel
+import OpClusterPresentation
 import OpClusterSystem
 import OpClusterWorker
 import OpClusterZeroMQ
@@ -118,9 +119,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     do throws(WorkerError) {
       let exit = try worker.run()
       if case .refused(let refusal) = exit {
-        fail(
-          [refusal.message, refusal.hint].filter { !$0.isEmpty }.joined(separator: "; "),
-          status: exit.status)
+        fail(refusal.forShell, status: exit.status)
       }
       if exit == .unreachable {
         fail("no coordinator at \(worker.configuration.coordinator)", status: exit.status)

@@ -5,15 +5,24 @@ import FoundationEssentials
 import OpClusterModel
 import SwiftProtobuf
 
-/// A word with a generated message of its own.
-protocol WireConvertible {
+/// A word that a generated message is decoded into.
+protocol WireReadable {
   associatedtype Proto: SwiftProtobuf.Message
-  var proto: Proto { get }
   init(proto: Proto) throws(WireError)
 }
 
+/// A word with a generated message of its own.
+protocol WireConvertible: WireReadable {
+  var proto: Proto { get }
+}
+
+/// A word with advice in it, which is also put into words for those who do not know its code (G32).
+protocol WireWorded: WireReadable {
+  func proto(_ wording: (Advice) -> String) -> Proto
+}
+
 /// Decodes messages into words after a check of their number.
-func list<Word: WireConvertible>(
+func list<Word: WireReadable>(
   _ protos: [Word.Proto], _ limit: Int, _ field: String
 ) throws(WireError) -> [Word] {
   try checkCount(protos.count, limit, field)

@@ -10,11 +10,17 @@ import SwiftProtobuf
 public enum Wire {
   // Conversations: at most `Limits.messageBytes` per message.
   public static func encode(_ message: WorkerMessage) -> [UInt8] { bytes(of: message.proto) }
-  public static func encode(_ message: CoordinatorMessage) -> [UInt8] {
-    bytes(of: message.proto)
-  }
   public static func encode(_ message: ClientMessage) -> [UInt8] { bytes(of: message.proto) }
-  public static func encode(_ answer: ClientAnswer) -> [UInt8] { bytes(of: answer.proto) }
+  /// - Parameter wording: The words of advice for peers that do not know its code (G32).
+  public static func encode(
+    _ message: CoordinatorMessage, wording: (Advice) -> String
+  ) -> [UInt8] {
+    bytes(of: message.proto(wording))
+  }
+  /// - Parameter wording: The words of advice for peers that do not know its code (G32).
+  public static func encode(_ answer: ClientAnswer, wording: (Advice) -> String) -> [UInt8] {
+    bytes(of: answer.proto(wording))
+  }
 
   public static func decodeWorkerMessage(_ bytes: [UInt8]) throws(WireError) -> WorkerMessage {
     try received(bytes, .workerMessage, "worker message")
@@ -191,7 +197,7 @@ private func parsed<Proto: SwiftProtobuf.Message>(
 }
 
 /// Decodes a frame from a socket after a check of its size and shape.
-private func received<Word: WireConvertible>(
+private func received<Word: WireReadable>(
   _ bytes: [UInt8], _ shape: Shape, _ name: String
 ) throws(WireError) -> Word {
   try checkCount(bytes.count, Limits.messageBytes, name)

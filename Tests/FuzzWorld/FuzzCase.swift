@@ -6,6 +6,7 @@
 import MessageGenerators
 import OpClusterExecution
 import OpClusterModel
+import OpClusterPresentation
 import OpClusterScheduling
 import OpClusterWire
 
@@ -207,7 +208,7 @@ package struct FuzzCase {
     case .close(let peer):
       if let at = workers.firstIndex(where: { $0.peer == peer }) { workers[at].peer = nil }
     case .toWorker(let peer, let message):
-      let bytes = Wire.encode(message)
+      let bytes = Wire.encode(message, wording: \.forShell)
       record(bytes, .coordinatorToWorker)
       guard let at = workers.firstIndex(where: { $0.peer == peer }) else { return }
       workers[at].inbox.append(bytes)
@@ -221,7 +222,7 @@ package struct FuzzCase {
       generator.known.graphs.append((graph, operations))
       if generator.known.graphs.count > 12 { isTooLarge = true }
     }
-    let bytes = Wire.encode(.reply(request, reply))
+    let bytes = Wire.encode(.reply(request, reply), wording: \.forShell)
     record(bytes, .coordinatorToClient)
     guard let at = clients.firstIndex(where: { $0.peer == peer }) else { return }
     deliverToClient(at, changed(bytes, &generator, .coordinatorToClient))

@@ -4,6 +4,7 @@
 import MessageGenerators
 import OpClusterClient
 import OpClusterModel
+import OpClusterPresentation
 import OpClusterScheduling
 import OpClusterWire
 import Synchronization
@@ -89,7 +90,8 @@ extension FuzzCase {
 
   mutating func hostileWordToClient(_ at: Int) {
     let made = Wire.encode(
-      generator.clientAnswer(generator.below(MessageGenerator.clientAnswerKinds)))
+      generator.clientAnswer(generator.below(MessageGenerator.clientAnswerKinds)),
+      wording: \.forShell)
     deliverToClient(at, changed(made, &generator, .coordinatorToClient))
   }
 

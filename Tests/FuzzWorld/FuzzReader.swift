@@ -28,7 +28,7 @@ struct FuzzReader {
   private mutating func read(_ reply: ClientReply) {
     switch reply {
     case .refused(let refusal):
-      note(jsonError(code: "refused", message: refusal.message, hint: refusal.hint))
+      note(jsonError(code: "refused", message: refusal.message, hint: refusal.hint.forShell))
       if let wait = refusal.retryAfter { note(shownDuration(wait)) }
     case .graphs(let rows, _):
       note(graphTable(rows, style).lines(style))

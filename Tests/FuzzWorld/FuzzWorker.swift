@@ -3,6 +3,7 @@
 import MessageGenerators
 import OpClusterExecution
 import OpClusterModel
+import OpClusterPresentation
 import OpClusterScheduling
 import OpClusterWire
 
@@ -61,7 +62,7 @@ extension FuzzCase {
 
   /// What no coordinator said: of another worker, of another time, or made up.
   mutating func hostileWordToWorker(_ at: Int) {
-    let made = Wire.encode(generator.coordinatorMessage())
+    let made = Wire.encode(generator.coordinatorMessage(), wording: \.forShell)
     deliver(changed(made, &generator, .coordinatorToWorker), toWorker: at)
   }
 

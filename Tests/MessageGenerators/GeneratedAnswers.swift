@@ -40,7 +40,7 @@ extension MessageGenerator {
           Explanation(
             operation: generator.operation(), shown: generator.text(),
             state: generator.member(StateWord.self),
-            lines: generator.many { $0.text() })
+            lines: generator.many { $0.explanationLine() })
         }, more: bool())
     case 13:
       .queues(
@@ -62,6 +62,13 @@ extension MessageGenerator {
     case 20: .enrolled(name: text(), role: member(Role.self))
     default: .subscribed(since: number())
     }
+  }
+
+  /// A text as the advice of a line travels as a part of the line.
+  private mutating func explanationLine() -> Explanation.Line {
+    let hint = advice()
+    if case .text = hint { return Explanation.Line(text()) }
+    return Explanation.Line(text(), hint: hint)
   }
 
   /// With an outcome, or none, for each of its operations.

@@ -184,7 +184,7 @@ package struct MessageGenerator {
   }
   package mutating func refusal() -> Refusal {
     Refusal(
-      member(Refusal.Code.self), text(), hint: text(), operations: many { $0.operation() },
+      member(Refusal.Code.self), text(), hint: advice(), operations: many { $0.operation() },
       retryAfter: maybe { Span(nanoseconds: Int64($0.below(3_600_000_000_000) + 1)) },
       lacksRoom: bool())
   }

@@ -152,7 +152,7 @@ final class FakeCoordinator: Sendable {
   private static func send(
     _ answer: ClientAnswer, to peer: RoutingID, _ router: borrowing Socket
   ) {
-    let bytes = Wire.encode(answer)
+    let bytes = Wire.encode(answer) { _ in "" }
     let deadline = MonotonicClock.now() + 10_000_000_000
     var poller = SocketPoller()
     while case .wouldBlock = router.send(bytes, to: peer), MonotonicClock.now() < deadline {

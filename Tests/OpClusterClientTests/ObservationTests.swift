@@ -188,8 +188,9 @@ import Testing
     // Own graphs cannot be added to a selection with conditions: told at once.
     let wish = EventSubscription(
       number: 1, selection: Selection(graphs: .numbers([]), operation: "a"), includesOwn: true)
-    let impossible = connection.observe(wish, events: { _ in }, ended: { notes.add($0.hint) })
-    #expect(notes.lines.last == "make a second subscription for the other selection")
+    let impossible = connection.observe(wish, events: { _ in }, ended: { notes.add("\($0)") })
+    #expect(
+      notes.lines.last?.hasSuffix("; make a second subscription for the other selection") == true)
     await connection.close()
     #expect(notes.lines.count == 2)
     fake.stop()

@@ -1,8 +1,10 @@
 // What errors and explanations say to a Swift program: things by their names, and calls instead of
 // commands where there are any.
 
-import FoundationEssentials
+import MessageGenerators
+import OpClusterClient
 import OpClusterModel
+import OpClusterPresentation
 import RealCluster
 import Testing
 
@@ -32,48 +34,42 @@ extension Conformance {
 }
 
 @Suite struct Wording {
-  @Test func sentences() {
-    let starving =
-      "raise the limit with: opbatch queue set q --max-concurrent 3, or put what is waited for "
-      + "into another queue"
-    #expect(
-      SwiftWording.of(starving)
-        == "raise the limit with: a higher maxConcurrentOperationCount, or put what is waited for "
-        + "into another queue")
-    #expect(
-      SwiftWording.of(
-        "start one with 'opbatch up' or 'opcoord serve', or name another with --coordinator or "
-          + "OPBATCH_COORDINATOR")
-        == "use OperationCluster.embedded(), or start one with 'opcoord serve', or give "
-        + "connect(to:) another address")
-    #expect(SwiftWording.of("see them with: opbatch ls -a") == "see them with: opbatch ls -a")
+  /// What a programmer reads about the thing `q` and the number 7; nil: as at a shell, since there
+  /// is no call.
+  private func words(_ kind: AdviceKind) -> String? {
+    switch kind {
+    case .text: "q"
+    case .listGraphs, .resumeGraph, .listWorkers, .findWorker, .drainWorker: nil
+    case .join, .addKey, .compareKeys, .compareReleases: nil
+    case .cancelGraph: "cancel it with: cancelAllOperations()"
+    case .release: "release it with: release()"
+    case .releaseEarly: "release it now with: release()"
+    case .createQueue: "create it with: ClusterOperationQueue(name:) and its first operation"
+    case .resumeQueue: "resume it with: resume()"
+    case .cancelQueue: "wait for them, or cancel them with: cancelAllOperations()"
+    case .removeQueues: "remove some with: remove()"
+    case .raiseLimit:
+      "raise the limit with: a higher maxConcurrentOperationCount, or put what is waited for into "
+        + "another queue"
+    case .startCluster:
+      "use OperationCluster.embedded(), or start one with 'opcoord serve', or give connect(to:) "
+        + "another address"
+    case .changeUser:
+      "run this as that user if it is their cluster that you mean, or give connect(to:) another "
+        + "address; between users a coordinator serves over tcp:// with keys"
+    }
   }
 
-  /// Every command that the scheduler and the client advise is known here.
-  @Test func noCommandIsForgotten() throws {
-    let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
-      .joined(separator: "/")
-    let known = SwiftWording.calls.map(\.command) + SwiftWording.withoutCall
-    var count = 0
-    for module in ["OpClusterScheduling", "OpClusterClient", "OpClusterLocal", "OpCluster"] {
-      let folder = "\(root)/Sources/\(module)"
-      for path in try FileManager.default.subpathsOfDirectory(atPath: folder)
-      where path.hasSuffix(".swift") && path != "SwiftWording.swift" {
-        let text = try String(contentsOfFile: "\(folder)/\(path)", encoding: .utf8)
-        for line in text.split(separator: "\n") {
-          for part in ["with: opbatch ", "'opbatch "] {
-            guard let start = line.firstRange(of: part) else { continue }
-            let command = line[start.upperBound...]
-            count += 1
-            let isKnown =
-              known.contains { "opbatch \(command)".hasPrefix($0) }
-              || SwiftWording.advice.contains { line.contains($0.toPeople) }
-            #expect(isKnown, "\(path): opbatch \(command)")
-          }
-        }
-      }
-    }
-    #expect(count >= 10)
+  @Test("S145: advice names calls", arguments: AdviceKind.allCases)
+  func advice(_ kind: AdviceKind) {
+    let advice = kind.advice("q", 7)
+    let words = words(kind) ?? advice.forShell
+    #expect(advice.forPrograms == words)
+    // A command is advised only where there is no call.
+    #expect(words.contains("opbatch") == (self.words(kind) == nil))
+    #expect(ClusterError(Refusal(.cycle, "no", hint: advice)).hint == words)
+    #expect(ClusterError(ClientError(.unreachable, "no", hint: advice)).hint == words)
+    #expect(Explanation.Line("it waits", hint: advice).forPrograms == "it waits; \(words)")
   }
 
   /// S124

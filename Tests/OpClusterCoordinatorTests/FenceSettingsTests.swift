@@ -4,6 +4,7 @@ import Citations
 import OpClusterCoordinator
 import OpClusterJournal
 import OpClusterModel
+import OpClusterPresentation
 import OpClusterZeroMQ
 import Testing
 
@@ -45,6 +46,7 @@ import Testing
       Issue.record("it was taken")
       return
     }
-    #expect(refusal.message.contains("only is exclusive") && refusal.hint.contains("fence"))
+    #expect(
+      refusal.message.contains("only is exclusive") && refusal.hint.forShell.contains("fence"))
   }
 }

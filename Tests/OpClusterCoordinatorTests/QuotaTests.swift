@@ -377,7 +377,7 @@ import Testing
       Issue.record("a third queue was made")
       return
     }
-    #expect(refusal.code == .limitExceeded && refusal.hint.contains("queue rm"))
+    #expect(refusal.code == .limitExceeded && refusal.hint == .removeQueues)
     guard case .done = try client.ask(.removeQueue("a")) else {
       Issue.record("the queue was not removed")
       return

@@ -35,6 +35,29 @@ import Testing
     #expect(mismatch.message.contains("8 to 9") && mismatch.message.contains("1 to 1"))
   }
 
+  /// What to do next travels as a code, and in words for peers that do not know the code.
+  @Test(.checks("G32")) func adviceAlsoTravelsInWords() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let client = try TestClient(service)
+    var submission = chainGraph("g")
+    submission.templates[0].isHeld = true
+    let graph = try client.submit(submission)
+    guard case .explanations(let rows, _) = try client.ask(.explain(.graph(graph))),
+      let held = rows.first, case .refused(let refusal) = try client.ask(.removeQueue("none"))
+    else {
+      Issue.record("no explanation, or not refused")
+      return
+    }
+    #expect(held.lines.first == .init("it is held", hint: .release(held.shown)))
+    #expect(refusal.hint == .createQueue("none"))
+    for words in [
+      "it is held; release it with: opbatch release \(held.shown)",
+      "create it with: opbatch queue create none",
+    ] {
+      #expect(client.heard.firstRange(of: Array(words.utf8)) != nil, "\(words)")
+    }
+  }
+
   @Test func answersWithItsConfiguration() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder()) {
       $0.timing.lost = .seconds(7)

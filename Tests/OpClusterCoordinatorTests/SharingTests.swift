@@ -4,6 +4,7 @@
 import Citations
 import OpClusterJournal
 import OpClusterModel
+import OpClusterPresentation
 import Testing
 
 @testable import OpClusterCoordinator
@@ -35,7 +36,7 @@ import Testing
         return
       }
       #expect(refusal.code == .forbidden && refusal.message.contains("'anna'"))
-      #expect(refusal.hint.contains("--steering all"))
+      #expect(refusal.hint.forShell.contains("--steering all"))
     } else {
       #expect(code(byOther) == nil)
     }

@@ -27,6 +27,6 @@ import Testing
       Issue.record("nothing explains it")
       return
     }
-    #expect(rows[0].lines.contains { $0.hasPrefix(words) } == (statuses == [3]))
+    #expect(rows[0].lines.contains { $0.text.hasPrefix(words) } == (statuses == [3]))
   }
 }

@@ -90,7 +90,8 @@ enum Expected {
     12/align/3  waiting
       it waits for 12/index, which is executing on node-1
         since 02:40:50 and has been tried twice before
-      its queue 'io' is suspended: opbatch queue resume io
+      its queue 'io' is suspended; resume it with: opbatch
+        queue resume io
 
     12/align/4  skipped
       12/index failed
@@ -288,7 +289,7 @@ enum Expected {
     "why 140": #"""
     12/align/3  waiting
       it waits for 12/index, which is executing on node-1 since 02:40:50 and has been tried twice before
-      its queue 'io' is suspended: opbatch queue resume io
+      its queue 'io' is suspended; resume it with: opbatch queue resume io
 
     12/align/4  skipped
       12/index failed

@@ -72,8 +72,9 @@ enum Renderings {
     Explanation(
       operation: OperationID(graph: GraphID(12), index: 3), shown: "12/align/3", state: .waiting,
       lines: [
-        "it waits for 12/index, which is executing on node-1 since 02:40:50 and has been tried "
-          + "twice before", "its queue 'io' is suspended: opbatch queue resume io",
+        .init(
+          "it waits for 12/index, which is executing on node-1 since 02:40:50 and has been tried "
+            + "twice before"), .init("its queue 'io' is suspended", hint: .resumeQueue("io")),
       ]),
     Explanation(
       operation: OperationID(graph: GraphID(12), index: 4), shown: "12/align/4", state: .skipped,

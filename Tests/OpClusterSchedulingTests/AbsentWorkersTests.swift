@@ -17,7 +17,7 @@ extension World {
 
   fileprivate mutating func why() -> [String] {
     guard case .explanations(let rows, _)? = ask(.explain(.graph(GraphID(1)))) else { return [] }
-    return rows.first?.lines ?? []
+    return rows.first?.lines.map(\.text) ?? []
   }
 }
 

@@ -54,7 +54,8 @@ extension World {
       Issue.record("nothing explains it")
       return
     }
-    #expect(rows[0].lines.contains { $0.contains("avoid_worker") && $0.contains("failed") })
+    #expect(
+      rows[0].lines.contains { $0.text.contains("avoid_worker") && $0.text.contains("failed") })
     world.end(busy, operation(1, 0))
     world.report(busy)
     #expect(world.holder(of: operation(2, 0)) == busy)

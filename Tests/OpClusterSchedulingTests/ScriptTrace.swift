@@ -241,7 +241,10 @@ struct ScriptTrace {
     case .queues(let rows, _): ["\(what):"] + rows.map { "  \(words($0))" }
     case .explanations(let explanations, _):
       explanations.flatMap { why in
-        ["\(what): \(why.state.rawValue)"] + why.lines.map { "  \($0)" }
+        ["\(what): \(why.state.rawValue)"]
+          + why.lines.map { line in
+            "  \(line.text)\(line.hint.isEmpty ? "" : "; \(line.hint)")"
+          }
       }
     default: ["\(what): \(words(reply))"]
     }

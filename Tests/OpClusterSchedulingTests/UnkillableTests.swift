@@ -24,7 +24,7 @@ extension World {
     guard case .explanations(let all, more: _) = ask(.explain(Selection(graphs: .all))) else {
       return []
     }
-    return all.first { $0.operation == operation }?.lines ?? []
+    return all.first { $0.operation == operation }?.lines.map(\.text) ?? []
   }
 
   fileprivate mutating func submit(_ count: Int) {

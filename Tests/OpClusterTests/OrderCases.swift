@@ -126,7 +126,7 @@ import Testing
     for id in [members["x"], members["f"]] {
       #expect(try await scene.row(id).state == .ready)
       let lines = try #require(why.first { $0.operation == id }).lines
-      #expect(lines.contains { $0.contains("worker") }, "\(lines)")
+      #expect(lines.contains { $0.text.contains("worker") }, "\(lines)")
     }
     try scene.cluster.startWorker("extra", ["--resource", "rare=1"])
     try await scene.finished(members["x"])

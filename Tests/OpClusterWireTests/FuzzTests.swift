@@ -4,6 +4,7 @@
 import Glibc
 import MessageGenerators
 import OpClusterModel
+import OpClusterPresentation
 import OpClusterWire
 import Testing
 
@@ -19,8 +20,9 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
       testDescription: "worker message", make: { Wire.encode($0.workerMessage()) },
       decode: { _ = Wire.encode(try Wire.decodeWorkerMessage($0)) }),
     FuzzTarget(
-      testDescription: "coordinator message", make: { Wire.encode($0.coordinatorMessage()) },
-      decode: { _ = Wire.encode(try Wire.decodeCoordinatorMessage($0)) }),
+      testDescription: "coordinator message",
+      make: { Wire.encode($0.coordinatorMessage(), wording: \.forShell) },
+      decode: { _ = Wire.encode(try Wire.decodeCoordinatorMessage($0), wording: \.forShell) }),
     FuzzTarget(
       testDescription: "client message",
       make: { generator in
@@ -30,9 +32,11 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
     FuzzTarget(
       testDescription: "client answer",
       make: { generator in
-        Wire.encode(generator.clientAnswer(generator.below(MessageGenerator.clientAnswerKinds)))
+        Wire.encode(
+          generator.clientAnswer(generator.below(MessageGenerator.clientAnswerKinds)),
+          wording: \.forShell)
       },
-      decode: { _ = Wire.encode(try Wire.decodeClientAnswer($0)) }),
+      decode: { _ = Wire.encode(try Wire.decodeClientAnswer($0), wording: \.forShell) }),
     FuzzTarget(
       testDescription: "records",
       make: { generator in

@@ -3,6 +3,7 @@
 import Citations
 import MessageGenerators
 import OpClusterModel
+import OpClusterPresentation
 import SwiftProtobuf
 import Testing
 
@@ -158,14 +159,16 @@ import Testing
       let row = generator.graphRow()
       let answer = ClientAnswer.reply(
         RequestID(1), .graphs(Array(repeating: row, count: count), more: false))
-      #expect(((try? Wire.decodeClientAnswer(Wire.encode(answer))) != nil) == good)
+      #expect(
+        ((try? Wire.decodeClientAnswer(Wire.encode(answer, wording: \.forShell))) != nil) == good)
     }
   }
 
   /// `Limits.longestRetryAfter`, as it is sent and as it is read.
   @Test func longestRetryAfter() throws {
     func answer(_ wait: Span) -> [UInt8] {
-      Wire.encode(.reply(RequestID(1), .refused(Refusal(.busy, "b", retryAfter: wait))))
+      Wire.encode(
+        .reply(RequestID(1), .refused(Refusal(.busy, "b", retryAfter: wait))), wording: \.forShell)
     }
     let most = Limits.longestRetryAfter
     for wait in [most, Span(nanoseconds: most.nanoseconds + 1)] {

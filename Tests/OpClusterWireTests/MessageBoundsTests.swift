@@ -160,7 +160,7 @@ import Testing
     let attempt = AttemptID(operation: OperationID(graph: GraphID(1), index: 0), attempt: 1)
     orders.cancels = [CancelOrder(attempt: attempt, grace: Span(nanoseconds: -1))]
     #expect(throws: WireError("orders.cancel_grace", .outOfRange)) {
-      try Wire.decodeCoordinatorMessage(Wire.encode(.orders(orders)))
+      try Wire.decodeCoordinatorMessage(Wire.encode(.orders(orders)) { _ in "" })
     }
   }
 }

@@ -4,6 +4,7 @@
 import Citations
 import MessageGenerators
 import OpClusterModel
+import OpClusterPresentation
 import OpClusterWire
 import Testing
 
@@ -20,7 +21,8 @@ import Testing
     for seed in 0..<1_000 {
       var generator = MessageGenerator(seed: UInt64(seed))
       let message = generator.coordinatorMessage()
-      #expect(try Wire.decodeCoordinatorMessage(Wire.encode(message)) == message, "seed \(seed)")
+      let bytes = Wire.encode(message, wording: \.forShell)
+      #expect(try Wire.decodeCoordinatorMessage(bytes) == message, "seed \(seed)")
     }
   }
 
@@ -36,7 +38,8 @@ import Testing
     for seed in 0..<60 {
       var generator = MessageGenerator(seed: UInt64(seed))
       let answer = generator.clientAnswer(kind)
-      #expect(try Wire.decodeClientAnswer(Wire.encode(answer)) == answer, "seed \(seed)")
+      let bytes = Wire.encode(answer, wording: \.forShell)
+      #expect(try Wire.decodeClientAnswer(bytes) == answer, "seed \(seed)")
     }
   }
 

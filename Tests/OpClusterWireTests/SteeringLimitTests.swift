@@ -4,6 +4,7 @@
 import Citations
 import MessageGenerators
 import OpClusterModel
+import OpClusterPresentation
 import Testing
 
 @testable import OpClusterWire
@@ -29,10 +30,10 @@ import Testing
     _ = try Wire.decodeClientMessage(Wire.encode(.request(RequestID(1), request)))
   }
   private func pass(_ reply: ClientReply) throws {
-    _ = try Wire.decodeClientAnswer(Wire.encode(.reply(RequestID(1), reply)))
+    _ = try Wire.decodeClientAnswer(Wire.encode(.reply(RequestID(1), reply), wording: \.forShell))
   }
   private func pass(_ message: CoordinatorMessage) throws {
-    _ = try Wire.decodeCoordinatorMessage(Wire.encode(message))
+    _ = try Wire.decodeCoordinatorMessage(Wire.encode(message, wording: \.forShell))
   }
   private func pass(_ record: Record) throws {
     _ = try Wire.decodeRecords(Wire.encode(records: [record]))
@@ -225,7 +226,7 @@ import Testing
         dispatch.run = run
         return dispatch
       }
-      return Wire.encode(.orders(orders)).count
+      return Wire.encode(.orders(orders), wording: \.forShell).count
     }
     #expect(size(run: 2) - size(run: 1) >= 1_000)
   }

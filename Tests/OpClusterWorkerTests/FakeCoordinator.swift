@@ -127,7 +127,7 @@ final class FakeCoordinator {
 
   func send(_ message: CoordinatorMessage) throws {
     lastSpoken = MonotonicClock.now()
-    _ = socket.send(Wire.encode(message), to: try #require(peer))
+    _ = socket.send(Wire.encode(message) { _ in "" }, to: try #require(peer))
   }
 
   func order(_ fill: (inout WorkerOrders) -> Void = { _ in }) throws {

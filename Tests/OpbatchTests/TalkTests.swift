@@ -16,7 +16,7 @@ import Testing
     #expect(GraphRun.cancelling(SIGTERM, isFirst: false) == "killing what runs")
   }
 
-  private func line(_ state: StateWord, _ lines: [String]) -> String? {
+  private func line(_ state: StateWord, _ lines: [Explanation.Line]) -> String? {
     WaitingNotice.line(
       Explanation(
         operation: OperationID(graph: GraphID(23), index: 0), shown: "23/run", state: state,

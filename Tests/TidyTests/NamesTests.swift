@@ -7,7 +7,7 @@ import Testing
   /// Words on -ing that name a thing in the field.
   private static let nouns: Set<String> = [
     "CommandRendering", "GPUSetting", "InputFilling", "JSONListing", "Layering", "LogSweeping",
-    "Lowering", "Ping", "Scheduling", "SwiftWording",
+    "Lowering", "Ping", "Scheduling",
   ]
 
   @Test func filesAreNouns() throws {

@@ -21,7 +21,7 @@ extension OperationBook {
   func lose(_ graph: GraphID?, _ cause: ClientError) {
     let error = ClusterError(
       .connectionLost, "what happens there is not told any more: \(cause.message)",
-      hint: cause.hint)
+      hint: cause.hint.forPrograms)
     let (waiting, handler) = state.withLock { $0.lose(graph, error) }
     // Before any waiting call continues.
     handler?(error)

@@ -122,7 +122,7 @@ extension ClusterOperation {
     if let index = row.index { selection.elements = [IndexRun(first: index, count: 1)] }
     guard case .explanations(let all, more: _) = try await cluster.request(.explain(selection))
     else { return [] }
-    return (all.first { $0.operation == id }?.lines ?? []).map { SwiftWording.of($0) }
+    return (all.first { $0.operation == id }?.lines ?? []).map(\.forPrograms)
   }
 
   private func row() async throws(ClusterError) -> OperationRow? {

@@ -103,7 +103,7 @@ final class ChildPool {
   func start(
     _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8]
   ) -> AttemptResult? {
-    let frame = Wire.encode(.orders(orders(for: job, type, argument)))
+    let frame = bytes(of: .orders(orders(for: job, type, argument)))
     guard frame.count <= FrameChannel.frameLimit else {
       return AttemptProblem(
         cause: .badArgument,
@@ -119,7 +119,7 @@ final class ChildPool {
       busy[part] = child.reference.token
       if case .endpoint(let endpoint) = home, endpoint != child.endpoint {
         child.endpoint = endpoint
-        child.channel.send(Wire.encode(.welcome(ChildWords.welcome(endpoint))))
+        child.channel.send(bytes(of: .welcome(ChildWords.welcome(endpoint))))
       }
       child.channel.send(frame)
       return nil
@@ -196,7 +196,12 @@ final class ChildPool {
     guard let token = busy[part], let child = children[token], !child.isCondemned else { return }
     var orders = nextOrders()
     orders.cancels = [CancelOrder(attempt: part.attempt)]
-    child.channel.send(Wire.encode(.orders(orders)))
+    child.channel.send(bytes(of: .orders(orders)))
+  }
+
+  private func bytes(of message: CoordinatorMessage) -> [UInt8] {
+    // A child is of this release and is refused nothing: there is no advice to put into words.
+    Wire.encode(message) { _ in "" }
   }
 
   /// Kills the child with all its processes (S92).

@@ -169,9 +169,7 @@ enum Authorization {
     case .invited:
       Refusal(
         .forbidden, "an invitation may only be used to join, not to \(action)",
-        hint:
-          "'opbatch key join FILE', or 'opworker serve --coordinator ADDRESS --join-file FILE', "
-          + "make a key of your own")
+        hint: .join)
     case .local, .removed: Refusal(.forbidden, "this connection may not \(action)")
     }
   }

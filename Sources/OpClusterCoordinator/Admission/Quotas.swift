@@ -106,7 +106,7 @@ struct QuotaBook {
     if known < quotas.queues { return nil }
     return Refusal(
       .limitExceeded, "\(holder) has \(known) queues, the most that it may",
-      hint: "remove some with: opbatch queue rm NAME")
+      hint: .removeQueues)
   }
 
   /// The refusal of bytes of blocks that are added to existing operations (S120).

@@ -80,6 +80,6 @@ extension Refusal {
   static func unavailable(worker name: String) -> Refusal {
     Refusal(
       .workerUnavailable, "worker \(name) has the log and does not answer",
-      hint: "see whether it is connected with: opbatch worker ls")
+      hint: .findWorker)
   }
 }

@@ -3,6 +3,7 @@
 
 import OpClusterJournal
 import OpClusterModel
+import OpClusterPresentation
 import OpClusterScheduling
 import OpClusterWire
 
@@ -35,7 +36,8 @@ extension DocumentKind {
         subject: subject, kind: row.rawValue, body: Wire.encode(graphRow: structure.row)),
       .document(
         subject: subject, kind: self.structure.rawValue,
-        body: Wire.encode(ClientAnswer.reply(RequestID(0), .structure(structure)))),
+        body: Wire.encode(
+          ClientAnswer.reply(RequestID(0), .structure(structure)), wording: \.forShell)),
       .document(
         subject: subject, kind: self.outcomes.rawValue,
         body: Wire.encode(records: [.restoredEnding(outcomes)])),

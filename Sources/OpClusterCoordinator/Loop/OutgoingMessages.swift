@@ -3,6 +3,7 @@
 
 import Logging
 import OpClusterModel
+import OpClusterPresentation
 import OpClusterScheduling
 import OpClusterWire
 
@@ -10,7 +11,7 @@ extension CoordinatorLoop {
   /// Encodes an effect.
   func held(_ effect: Effect) -> Held {
     switch effect {
-    case .toWorker(let peer, let message): .toWorker(peer, Wire.encode(message))
+    case .toWorker(let peer, let message): .toWorker(peer, encoded(message))
     case .toClient(let peer, let request, let reply): .reply(peer, encoded(reply, request))
     case .close(let peer): .close(peer)
     }
@@ -18,10 +19,10 @@ extension CoordinatorLoop {
 
   /// Encodes a reply; replaces one that is too large for any client by a refusal.
   func encoded(_ reply: ClientReply, _ request: RequestID) -> [UInt8] {
-    let bytes = Wire.encode(ClientAnswer.reply(request, reply))
+    let bytes = encoded(.reply(request, reply))
     if bytes.count <= Limits.messageBytes { return bytes }
-    return Wire.encode(
-      ClientAnswer.reply(
+    return encoded(
+      .reply(
         request,
         .refused(
           Refusal(
@@ -29,14 +30,22 @@ extension CoordinatorLoop {
             hint: "ask for less at once"))))
   }
 
+  // Advice also travels in words, for peers that do not know its code.
+  private func encoded(_ answer: ClientAnswer) -> [UInt8] {
+    Wire.encode(answer, wording: \.forShell)
+  }
+  private func encoded(_ message: CoordinatorMessage) -> [UInt8] {
+    Wire.encode(message, wording: \.forShell)
+  }
+
   // MARK: - At once
 
   func send(_ message: CoordinatorMessage, toWorker peer: PeerID) {
-    workers.send(Wire.encode(message), to: peer, at: now)
+    workers.send(encoded(message), to: peer, at: now)
   }
 
   func send(_ answer: ClientAnswer, toClient peer: PeerID) {
-    clients.send(Wire.encode(answer), to: peer, at: now)
+    clients.send(encoded(answer), to: peer, at: now)
   }
 
   /// Sends effects that claim no fact at once.

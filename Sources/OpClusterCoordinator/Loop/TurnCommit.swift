@@ -6,6 +6,7 @@ import DequeModule
 import Logging
 import OpClusterJournal
 import OpClusterModel
+import OpClusterPresentation
 import OpClusterScheduling
 import OpClusterWire
 
@@ -60,7 +61,7 @@ extension CoordinatorLoop {
   /// Logs refusals, since a refused worker is not visible anywhere else.
   private func tellOfRefusals() {
     for case .toWorker(_, .refused(let refusal)) in work.turn.atOnce {
-      let words = [refusal.message, refusal.hint].filter { !$0.isEmpty }.joined(separator: "; ")
+      let words = refusal.forShell
       guard operatorLog.refusedWorkers.isNews(words, at: now) else { continue }
       logger.warning("a worker is refused: \(words)")
     }

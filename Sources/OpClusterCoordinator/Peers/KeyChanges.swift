@@ -107,7 +107,7 @@ extension CoordinatorLoop {
         .enrolled(name: added.name, role: added.role), to: enrolment.peer, enrolment.request)
     case .failure(let error):
       let refusal = Refusal(
-        error.kind == .refused ? .forbidden : .busy, error.message, hint: error.hint)
+        error.kind == .refused ? .forbidden : .busy, error.message, hint: .text(error.hint))
       sendReply(.refused(refusal), to: enrolment.peer, enrolment.request)
     }
   }

@@ -139,7 +139,7 @@ extension JSONText {
     field("id", explanation.shown)
     field("state", explanation.state.rawValue)
     array("reasons") { json in
-      for line in explanation.lines { json.value(line) }
+      for line in explanation.lines { json.value(line.forShell) }
     }
   }
 }

@@ -13,7 +13,7 @@ public func whyPage(_ explanations: [Explanation], _ style: Style) -> [String] {
         .init(explanation.state.rawValue, explanation.state.tone),
       ]))
     for sentence in explanation.lines {
-      for line in safeLines(sentence) { page.prose(line, indent: 2, hanging: 2) }
+      for line in safeLines(sentence.forShell) { page.prose(line, indent: 2, hanging: 2) }
     }
   }
   return page.lines

@@ -10,8 +10,8 @@ public struct WhyGroup: Hashable, Sendable {
   /// The first of them: `12/align/3`.
   public var shown: String
   /// The reasons of the first operation.
-  public var lines: [String]
-  public init(state: StateWord, count: UInt32, shown: String, lines: [String]) {
+  public var lines: [Explanation.Line]
+  public init(state: StateWord, count: UInt32, shown: String, lines: [Explanation.Line]) {
     self.state = state
     self.count = count
     self.shown = shown
@@ -33,8 +33,10 @@ public struct WhyGrouping: Sendable {
   /// Adds one operation. Operations are equal if their lines differ only in element numbers.
   /// Returns the position of its group.
   @discardableResult
-  public mutating func add(_ state: StateWord, _ shown: String, _ lines: [String]) -> Int {
-    let kind = Kind(state: state, pattern: lines.map(withoutElements))
+  public mutating func add(
+    _ state: StateWord, _ shown: String, _ lines: [Explanation.Line]
+  ) -> Int {
+    let kind = Kind(state: state, pattern: lines.map { withoutElements($0.forShell) })
     if let place = places[kind] {
       groups[place].count = groups[place].count.saturatingAdd(1)
       return place
@@ -92,7 +94,7 @@ public func whyGraphPage(
         .init(group.shown.isEmpty ? " " : ": "), .init(words),
       ]))
     for sentence in group.lines {
-      for line in safeLines(sentence) { page.prose(line, indent: 4, hanging: 2) }
+      for line in safeLines(sentence.forShell) { page.prose(line, indent: 4, hanging: 2) }
     }
   }
   if hidden > 0 {

@@ -77,7 +77,7 @@ extension Scheduler {
         hint: "submit it without taking anything over")
     }
     return Refusal(
-      .unknownGraph, "there is no graph \(graph.number)", hint: "see them with: opbatch ls -a")
+      .unknownGraph, "there is no graph \(graph.number)", hint: .listGraphs)
   }
 
   private func checkReused(_ reused: OperationRuns, of known: EndedGraph) throws(Refusal) {
@@ -115,7 +115,7 @@ extension Scheduler {
   func submission(of id: GraphID) throws(Refusal) -> ClientReply {
     guard let graph = graphs.find(id.number) else {
       throw Refusal(
-        .unknownGraph, "there is no graph \(id.number)", hint: "see them with: opbatch ls -a")
+        .unknownGraph, "there is no graph \(id.number)", hint: .listGraphs)
     }
     return .submission(
       graph.fullSubmission.withoutSecrets,

@@ -15,20 +15,21 @@ extension Scheduler {
       }, more: more)
   }
 
-  private func lines(about id: OperationID, at now: Instant) -> [String] {
+  private func lines(about id: OperationID, at now: Instant) -> [Explanation.Line] {
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)
     let stage = graphs[graph].stageNumber(of: id.index)
-    var lines: [String] = []
+    var lines: [Explanation.Line] = []
     if cell.isCancelled, let reason = graphs[graph].reason(of: id.index) {
-      lines.append(reason.sentence(hasEnded: false) { state.shown($0) })
+      lines.append(.init(reason.sentence(hasEnded: false) { state.shown($0) }))
     }
     if cell.isTimed, let left = timeLeft(id.graph, stage, at: now) {
       lines.append(
-        "its not_before has not come: it is held for another \(left.secondsRoundedUp) s; "
-          + "release it now with: opbatch release \(state.shown(id))")
+        .init(
+          "its not_before has not come: it is held for another \(left.secondsRoundedUp) s",
+          hint: .releaseEarly(state.shown(id))))
     } else if cell.isHeld {
-      lines.append("it is held; release it with: opbatch release \(state.shown(id))")
+      lines.append(.init("it is held", hint: .release(state.shown(id))))
     }
     switch cell.phase {
     case .declared:
@@ -54,26 +55,29 @@ extension Scheduler {
 
   /// Names a worker with processes of this operation that KILL does not end; also of ended
   /// attempts.
-  private func unkillableLine(_ id: OperationID) -> String? {
+  private func unkillableLine(_ id: OperationID) -> Explanation.Line? {
     let unwell = unwellWorkers.filter { number in
       conversations[number].unkillable.contains { $0.operation == id }
     }
     guard let worker = unwell.min() else { return nil }
-    return
+    return .init(
       "KILL does not end its processes on worker \(workers[worker].name): they hang in the kernel "
-      + "(state D), mostly in a file system or a device that does not answer; repair that, or "
-      + "restart the machine: until then the worker gives what they take to nobody"
+        + "(state D), mostly in a file system or a device that does not answer; repair that, or "
+        + "restart the machine: until then the worker gives what they take to nobody")
   }
 
-  private func waitingLines(_ id: OperationID, _ stage: Int, at now: Instant) -> [String] {
+  private func waitingLines(
+    _ id: OperationID, _ stage: Int, at now: Instant
+  ) -> [Explanation.Line] {
     let graph = id.graph.number
-    var lines: [String] = []
+    var lines: [Explanation.Line] = []
     for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
       let from = graphs[graph].stages[edge.stage]
       if from.unfinished > 0 {
         lines.append(
-          "it waits for \(graph)/\(from.template.name): "
-            + "\(from.unfinished) of \(from.template.count) have not ended")
+          .init(
+            "it waits for \(graph)/\(from.template.name): "
+              + "\(from.unfinished) of \(from.template.count) have not ended"))
       }
     }
     var open: [String] = []
@@ -93,7 +97,7 @@ extension Scheduler {
 
   /// The barrier that keeps it from being ready (S39); for a barrier the operations before it, even
   /// ones that no worker can run (S86).
-  private func blockedBy(_ id: OperationID, _ stage: Int) -> [String] {
+  private func blockedBy(_ id: OperationID, _ stage: Int) -> [Explanation.Line] {
     let blockers = state.barriersBefore(id, stage)
     if blockers.isEmpty { return [] }
     let names = blockers.prefix(8).map { state.shown($0) }.joined(separator: ", ")
@@ -104,11 +108,13 @@ extension Scheduler {
     return ["it waits for what is before it in its queue: \(names)\(rest)"]
   }
 
-  private func suspendedLine(_ graph: UInt32) -> String {
-    "its graph is suspended; resume it with: opbatch resume \(graph)"
+  private func suspendedLine(_ graph: UInt32) -> Explanation.Line {
+    .init("its graph is suspended", hint: .resumeGraph(GraphID(graph)))
   }
 
-  private func readyLines(_ id: OperationID, _ stage: Int, at now: Instant) -> [String] {
+  private func readyLines(
+    _ id: OperationID, _ stage: Int, at now: Instant
+  ) -> [Explanation.Line] {
     let graph = id.graph.number
     // The operation cannot run anywhere, whatever else holds it back (S61).
     let lines = isUnplaceable(id) ? placementLines(id, at: now) : []
@@ -116,7 +122,7 @@ extension Scheduler {
     let queue = queues[graphs[graph].queue(of: id.index, stage: stage).number]
     let name = queue.settings.name
     if queue.settings.isSuspended {
-      return lines + ["its queue is suspended; resume it with: opbatch queue resume \(name)"]
+      return lines + [.init("its queue is suspended", hint: .resumeQueue(name))]
     }
     if let limit = queue.settings.maximumConcurrent, queue.inFlight >= limit {
       return lines + ["queue \(name) runs \(queue.inFlight) at once, which is its limit"]
@@ -125,8 +131,9 @@ extension Scheduler {
     if bound > 0, graphs[graph].stages[stage].inFlight >= bound {
       return lines + ["max_parallel: \(bound) of its elements run already"]
     }
-    if lines.isEmpty, let doubt = doubtLine(id) { return [doubt] }
-    return abstentionLines(id) + (lines.isEmpty ? placementLines(id, at: now) : lines)
+    if lines.isEmpty, let doubt = doubtLine(id) { return [.init(doubt)] }
+    let rest = lines.isEmpty ? placementLines(id, at: now) : lines
+    return abstentionLines(id).map { .init($0) } + rest
   }
 
   /// Whether none of the workers that stay could run it. Silent, absent or resting workers count
@@ -138,11 +145,11 @@ extension Scheduler {
   }
 
   /// The reasons why an operation in line has no worker; visits each worker.
-  private func placementLines(_ id: OperationID, at now: Instant) -> [String] {
+  private func placementLines(_ id: OperationID, at now: Instant) -> [Explanation.Line] {
     let staying = workers.numbers.filter { !workers[$0].isDraining }
     if staying.isEmpty {
       let reason = workers.count == 0 ? "no worker is connected" : "every worker is leaving"
-      return [reason + "; start one with: opworker serve"]
+      return ["\(reason); start one with: opworker serve"]
     }
     let known = staying.filter { conversations[$0].wasHeard }
     let able = known.filter { couldRun($0, id) }
@@ -150,14 +157,18 @@ extension Scheduler {
       return ["every worker that could run it is busy; it is in line"]
     }
     if !able.isEmpty {
-      return listed(able) { "worker \(workers[$0].name) could run it, \(absence(of: $0, at: now))" }
+      return listed(able) { number in
+        "worker \(workers[number].name) could run it, \(absence(of: number, at: now))"
+      }
     }
     if known.count < staying.count {
       return ["the coordinator was started anew, and not all workers are back yet"]
     }
-    let lines = ["no connected worker can run it (it stands in nobody's way):"]
+    let lines: [Explanation.Line] = [
+      "no connected worker can run it (it stands in nobody's way):"
+    ]
     let wanted = requirements(of: id)
-    if let common = commonLack(wanted, known) { return lines + [common] }
+    if let common = commonLack(wanted, known) { return lines + [.init(common)] }
     return lines
       + listed(known) { number in
         let obstacle = wanted.obstacle(at: conversations[number])
@@ -175,14 +186,16 @@ extension Scheduler {
       ?? "and takes nothing"
   }
 
-  private func listed(_ workers: [UInt32], line: (UInt32) -> String) -> [String] {
+  private func listed(
+    _ workers: [UInt32], line: (UInt32) -> Explanation.Line
+  ) -> [Explanation.Line] {
     let hidden = workers.count - 8
     return workers.prefix(8).map(line) + (hidden > 0 ? ["and \(hidden) more workers"] : [])
   }
 
   private func executingLines(
     _ id: OperationID, _ cell: OperationCell, _ stage: Int, at now: Instant
-  ) -> [String] {
+  ) -> [Explanation.Line] {
     let name = workers.find(cell.worker)?.name ?? "a worker"
     if cell.flags.contains(.backingOff) {
       let until = backoffs.unordered.first { $0.operation == id }?.until
@@ -191,8 +204,9 @@ extension Scheduler {
     }
     if cell.flags.contains(.retrying) {
       if cell.worker != 0 { return ["attempt \(cell.run) is with worker \(name)"] }
+      let avoided = (avoidanceLine(id).map { [$0] } ?? []) + abstentionLines(id)
       return ["attempt \(cell.run) ended without success; it is in line for another"]
-        + (avoidanceLine(id).map { [$0] } ?? []) + abstentionLines(id) + placementLines(id, at: now)
+        + avoided.map { .init($0) } + placementLines(id, at: now)
     }
     if cell.isCancelled { return ["worker \(name) has been told to stop it"] }
     return ["worker \(name) runs attempt \(cell.run)"]

@@ -31,13 +31,13 @@ extension Scheduler {
     let number = id.number
     guard number > 0, number <= counters.lastGraph else {
       throw Refusal(
-        .unknownGraph, "there is no graph \(number)", hint: "see them with: opbatch ls -a")
+        .unknownGraph, "there is no graph \(number)", hint: .listGraphs)
     }
     try checkOwn([id], of: asker)
     guard !graphs.contains(number) else {
       throw Refusal(
         .badRequest, "graph \(number) has not ended",
-        hint: "cancel it with: opbatch cancel \(number)")
+        hint: .cancelGraph(GraphID(number)))
     }
     guard let name = asker.onlyOf else { return }
     guard let known = ended[id] else {

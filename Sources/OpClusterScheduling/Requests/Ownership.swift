@@ -23,8 +23,9 @@ extension Scheduler {
       submitter.isEmpty ? "was submitted without a key" : "belongs to '\(submitter)'"
     return Refusal(
       .forbidden, "graph \(graph.number) \(whose), and the key '\(name)' changes its own alone",
-      hint: "ask its submitter or an administrator; 'opcoord serve --steering all' lets submitters "
-        + "change the graphs of everybody")
+      hint: .text(
+        "ask its submitter or an administrator; 'opcoord serve --steering all' lets submitters "
+          + "change the graphs of everybody"))
   }
 
   /// The members of a request among the graphs of its asker. A selection of all or all active
@@ -53,7 +54,7 @@ extension Scheduler {
 
   private static var nothingOwn: Refusal {
     Refusal(
-      .unknownGraph, "no living graph of yours matches", hint: "see them with: opbatch ls -a")
+      .unknownGraph, "no living graph of yours matches", hint: .listGraphs)
   }
 }
 

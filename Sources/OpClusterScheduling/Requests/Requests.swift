@@ -313,7 +313,7 @@ extension Scheduler {
     if let id = queueByName[name] { return id }
     throw Refusal(
       .unknownQueue, "there is no queue \(name)",
-      hint: "create it with: opbatch queue create \(name)")
+      hint: .createQueue(name))
   }
 
   private mutating func drain(
@@ -321,7 +321,7 @@ extension Scheduler {
   ) throws(Refusal) -> ClientReply {
     guard let worker = workerByName[name], workers.contains(worker.number) else {
       throw Refusal(
-        .unknownWorker, "there is no worker \(name)", hint: "see them with: opbatch worker ls")
+        .unknownWorker, "there is no worker \(name)", hint: .listWorkers)
     }
     return startDraining(worker, into: &turn) ? .done(turn.commit) : .done(lastCommit)
   }

@@ -48,7 +48,7 @@ extension Scheduler {
       return Refusal(
         .alreadyFinished, "graph \(ranges[0].first.number) has ended")
     }
-    return Refusal(.unknownGraph, "no living graph matches", hint: "see them with: opbatch ls -a")
+    return Refusal(.unknownGraph, "no living graph matches", hint: .listGraphs)
   }
 
   /// The operations of a selection, by graph and ascending.

@@ -403,10 +403,9 @@ extension Scheduler {
     if let worker = workerByName[name], workers.contains(worker.number) {
       throw Refusal(
         .badRequest, "worker \(name) is not down",
-        hint: "let it finish and leave with: opbatch worker drain \(name)")
+        hint: .drainWorker(name))
     }
-    throw Refusal(
-      .unknownWorker, "there is no worker \(name)", hint: "see them with: opbatch worker ls")
+    throw Refusal(.unknownWorker, "there is no worker \(name)", hint: .listWorkers)
   }
 
   /// Ends running operations that allow no loss when their worker leaves in good order. The end is

@@ -44,7 +44,7 @@ extension Scheduler {
     let whole = what.isEmpty ? "" : what + " only while it is empty: "
     throw Refusal(
       .queueNotEmpty, "\(whole)queue \(name) has \(count) operations",
-      hint: "wait for them, or cancel them with: opbatch queue cancel \(name)")
+      hint: .cancelQueue(name))
   }
 }
 

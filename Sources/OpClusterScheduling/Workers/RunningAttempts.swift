@@ -107,13 +107,12 @@ extension Scheduler {
       .wouldStarve,
       "all \(limit) that queue \(name) runs at once would wait, and \(state.shown(unstarted)), for "
         + "which \(state.shown(waiter)) would wait, could never start in it",
-      hint: "raise the limit with: opbatch queue set \(name) --max-concurrent \(limit + 1), or put "
-        + "what is waited for into another queue",
+      hint: .raiseLimit(queue: name, limit: limit.saturatingAdd(1)),
       operations: [unstarted])
   }
 
   private func deadlock(_ waiter: OperationID, _ path: [OperationID]) -> Refusal {
-    let hint =
+    let hint: Advice =
       "wait for something that does not need its end, or let an operation after it do the rest"
     if path.count == 1 {
       return Refusal(

@@ -197,7 +197,7 @@ extension Scheduler {
   {
     guard let worker = workerByName[name], workers.contains(worker.number) else {
       throw Refusal(
-        .unknownWorker, "there is no worker \(name)", hint: "see them with: opbatch worker ls")
+        .unknownWorker, "there is no worker \(name)", hint: .listWorkers)
     }
     endTrouble(of: worker.number)
     if troubleChanges.isEmpty { return .done(lastCommit) }

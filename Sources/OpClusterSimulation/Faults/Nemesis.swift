@@ -189,8 +189,8 @@ extension World {
     guard case .toClient(_, _, .explanations(let lines, _)) = turn.afterDurable.last else {
       return []
     }
-    for line in lines { trace("explained: \(line.shown) \(line.state) \(line.lines)") }
-    return lines.prefix(4).map { "\($0.shown): \($0.lines.first ?? "")" }
+    for line in lines { trace("explained: \(line.shown) \(line.state) \(line.lines.map(\.text))") }
+    return lines.prefix(4).map { "\($0.shown): \($0.lines.first?.text ?? "")" }
   }
 
   /// The final checks.

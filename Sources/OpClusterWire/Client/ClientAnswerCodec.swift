@@ -2,8 +2,8 @@
 
 import OpClusterModel
 
-extension ClientAnswer: WireConvertible {
-  var proto: ProtoClientAnswer {
+extension ClientAnswer: WireWorded {
+  func proto(_ wording: (Advice) -> String) -> ProtoClientAnswer {
     var proto = ProtoClientAnswer()
     switch self {
     case .welcome(let version, let build, let life):
@@ -16,7 +16,7 @@ extension ClientAnswer: WireConvertible {
     case .reply(let request, let reply):
       var body = ProtoReply()
       body.request = request.number
-      body.body = reply.body
+      body.body = reply.body(wording)
       proto.reply = body
     case .events(let batch): proto.events = batch.proto
     case .heartbeat(let diskWait):
@@ -63,9 +63,9 @@ extension EventBatch: WireConvertible {
 }
 
 extension ClientReply {
-  fileprivate var body: ProtoReply.OneOf_Body {
+  fileprivate func body(_ wording: (Advice) -> String) -> ProtoReply.OneOf_Body {
     switch self {
-    case .refused(let refusal): return .refused(refusal.proto)
+    case .refused(let refusal): return .refused(refusal.proto(wording))
     case .accepted(let graph, let operations, let repeated):
       var proto = ProtoAccepted()
       proto.graph = graph.number
@@ -101,7 +101,12 @@ extension ClientReply {
       proto.name = name
       proto.role = role.rawValue
       return .enrolled(proto)
-    case .graphs, .operations, .structure, .explanations, .queues, .workers, .configuration:
+    case .explanations(let rows, let more):
+      var proto = ProtoExplanations()
+      proto.rows = rows.map { $0.proto(wording) }
+      proto.more = more
+      return .explanations(proto)
+    case .graphs, .operations, .structure, .queues, .workers, .configuration:
       return rowsBody
     }
   }
@@ -119,11 +124,6 @@ extension ClientReply {
       proto.more = more
       return .operations(proto)
     case .structure(let structure): return .structure(structure.proto)
-    case .explanations(let rows, let more):
-      var proto = ProtoExplanations()
-      proto.rows = rows.map(\.proto)
-      proto.more = more
-      return .explanations(proto)
     case .queues(let rows, let more):
       var proto = ProtoQueueRows()
       proto.rows = rows.map(\.proto)
@@ -136,7 +136,7 @@ extension ClientReply {
       return .workers(proto)
     case .configuration(let values): return .configuration(values.proto)
     case .refused, .accepted, .done, .cancelled, .suspended, .effect, .changed, .submission,
-      .pong, .log, .subscribed, .enrolled:
+      .pong, .log, .subscribed, .enrolled, .explanations:
       preconditionFailure("not a reply with rows: \(self)")
     }
   }

@@ -193,23 +193,51 @@ extension GraphStructure.Stage: WireConvertible {
   }
 }
 
-extension Explanation: WireConvertible {
-  var proto: ProtoExplanations.Row {
+extension Explanation: WireWorded {
+  func proto(_ wording: (Advice) -> String) -> ProtoExplanations.Row {
     var proto = ProtoExplanations.Row()
     proto.operation = operation.proto
     proto.shown = shown
     proto.state = state.proto
-    proto.lines = lines
+    for (at, line) in lines.enumerated() {
+      proto.lines.append(line.sentence(wording))
+      guard let advice = line.hint.code else { continue }
+      var advised = ProtoExplanations.AdvisedLine()
+      advised.line = UInt32(clamping: at)
+      advised.text = clipped(line.text, to: WireLimits.sentenceBytes)
+      advised.advice = advice
+      proto.advised.append(advised)
+    }
     return proto
   }
   init(proto: ProtoExplanations.Row) throws(WireError) {
+    let sentences = try texts(
+      proto.lines, WireLimits.sentencesPerExplanation, bytes: WireLimits.sentenceBytes,
+      "explanation.lines")
+    var lines = sentences.map { Line($0) }
+    try checkCount(proto.advised.count, lines.count, "explanation.advised")
+    for advised in proto.advised {
+      let text = try text(advised.text, WireLimits.sentenceBytes, "explanation.advised.text")
+      guard lines.indices.contains(Int(advised.line)) else {
+        throw WireError("explanation.advised.line", .outOfRange)
+      }
+      // Without a code that is known here, the whole sentence stays.
+      if let hint = try Advice(code: advised.advice) {
+        lines[Int(advised.line)] = Line(text, hint: hint)
+      }
+    }
     self.init(
       operation: try OperationID(proto: proto.operation),
       shown: try text(proto.shown, WireLimits.sentenceBytes, "explanation.shown"),
-      state: try StateWord(proto: proto.state, "explanation.state"),
-      lines: try texts(
-        proto.lines, WireLimits.sentencesPerExplanation, bytes: WireLimits.sentenceBytes,
-        "explanation.lines"))
+      state: try StateWord(proto: proto.state, "explanation.state"), lines: lines)
+  }
+}
+
+extension Explanation.Line {
+  /// The line with its advice in words.
+  fileprivate func sentence(_ wording: (Advice) -> String) -> String {
+    let sentence = hint.isEmpty ? text : "\(text); \(hint.words(wording))"
+    return clipped(sentence, to: WireLimits.sentenceBytes)
   }
 }
 

@@ -100,12 +100,13 @@ extension QueueSettings: WireConvertible {
   }
 }
 
-extension Refusal: WireConvertible {
-  var proto: ProtoRefusal {
+extension Refusal: WireWorded {
+  func proto(_ wording: (Advice) -> String) -> ProtoRefusal {
     var proto = ProtoRefusal()
     proto.code = code.proto
     proto.message = clipped(message, to: WireLimits.sentenceBytes)
-    proto.hint = clipped(hint, to: WireLimits.sentenceBytes)
+    proto.hint = clipped(hint.words(wording), to: WireLimits.sentenceBytes)
+    if let advice = hint.code { proto.advice = advice }
     if !operations.isEmpty { proto.operations = ProtoOperations(operations) }
     if let retryAfter {
       proto.retryAfter = min(max(retryAfter, .zero), Limits.longestRetryAfter).nanoseconds
@@ -118,10 +119,11 @@ extension Refusal: WireConvertible {
     if retryAfter > Limits.longestRetryAfter {
       throw WireError("refusal.retry_after", .outOfRange)
     }
+    let hint = try text(proto.hint, WireLimits.sentenceBytes, "refusal.hint")
     self.init(
       Code(wireNumber: proto.code.rawValue) ?? .badRequest,
       try text(proto.message, WireLimits.sentenceBytes, "refusal.message"),
-      hint: try text(proto.hint, WireLimits.sentenceBytes, "refusal.hint"),
+      hint: try Advice(code: proto.advice) ?? .text(hint),
       operations: try proto.operations.words(Limits.operationsPerGraph, "refusal.operations"),
       retryAfter: retryAfter == .zero ? nil : retryAfter, lacksRoom: proto.lacksRoom)
   }
@@ -214,6 +216,8 @@ enum WireLimits {
   static let exitStatuses = 1_024
   static let graphRanges = 65_536
   static let sentenceBytes = 64 * 1024
+  /// Leaves room for an operation, which is shown as `GRAPH/name/element`.
+  static let advisedNameBytes = 2 * Limits.nameBytes
   static let sentencesPerExplanation = 1_000
   static let needsPerRow = 100
   static let blockersPerRow = 100

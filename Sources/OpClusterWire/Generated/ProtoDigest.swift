@@ -1,9 +1,9 @@
-// Written by deploy/generate-protobuf: digests of the files in proto/ from which the code beside
-// this file was generated. A test compares them with the present files.
+// Written by deploy/generate-protobuf: what the files of proto/ were when the code beside
+// this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "3400229922 19360"
+  static let client = "2286128846 19720"
   static let journal = "4141721256 6747"
-  static let submission = "2881755944 19946"
+  static let submission = "281741883 21846"
   static let worker = "2298710998 7910"
 }

@@ -2418,14 +2418,45 @@ nonisolated struct ProtoExplanations: Sendable {
 
     var state: ProtoStateWord = .unspecified
 
-    /// Sentences, the most decisive first.
+    /// Sentences, the most decisive first, with what they advise, for people at a shell.
     var lines: [String] = []
+
+    /// The lines with an advice, ascending.
+    var advised: [ProtoExplanations.AdvisedLine] = []
 
     var unknownFields = SwiftProtobuf.UnknownStorage()
 
     init() {}
 
     fileprivate var _operation: ProtoOperation? = nil
+  }
+
+  /// What a line says, for those who know the code of its advice.
+  nonisolated struct AdvisedLine: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    /// Its position among the lines.
+    var line: UInt32 = 0
+
+    /// The line without its advice.
+    var text: String = String()
+
+    var advice: ProtoAdvice {
+      get {_advice ?? ProtoAdvice()}
+      set {_advice = newValue}
+    }
+    /// Returns true if `advice` has been explicitly set.
+    var hasAdvice: Bool {self._advice != nil}
+    /// Clears the value of `advice`. Subsequent reads from it will return its default value.
+    mutating func clearAdvice() {self._advice = nil}
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    init() {}
+
+    fileprivate var _advice: ProtoAdvice? = nil
   }
 
   init() {}
@@ -6184,7 +6215,7 @@ nonisolated extension ProtoExplanations: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoExplanations.Row: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = ProtoExplanations.protoMessageName + ".Row"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}shown\0\u{1}state\0\u{1}lines\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}shown\0\u{1}state\0\u{1}lines\0\u{1}advised\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6196,6 +6227,7 @@ nonisolated extension ProtoExplanations.Row: SwiftProtobuf.Message, SwiftProtobu
       case 2: try { try decoder.decodeSingularStringField(value: &self.shown) }()
       case 3: try { try decoder.decodeSingularEnumField(value: &self.state) }()
       case 4: try { try decoder.decodeRepeatedStringField(value: &self.lines) }()
+      case 5: try { try decoder.decodeRepeatedMessageField(value: &self.advised) }()
       default: break
       }
     }
@@ -6218,6 +6250,9 @@ nonisolated extension ProtoExplanations.Row: SwiftProtobuf.Message, SwiftProtobu
     if !self.lines.isEmpty {
       try visitor.visitRepeatedStringField(value: self.lines, fieldNumber: 4)
     }
+    if !self.advised.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.advised, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6226,6 +6261,51 @@ nonisolated extension ProtoExplanations.Row: SwiftProtobuf.Message, SwiftProtobu
     if lhs.shown != rhs.shown {return false}
     if lhs.state != rhs.state {return false}
     if lhs.lines != rhs.lines {return false}
+    if lhs.advised != rhs.advised {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoExplanations.AdvisedLine: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = ProtoExplanations.protoMessageName + ".AdvisedLine"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}line\0\u{1}text\0\u{1}advice\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.line) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.text) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._advice) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.line != 0 {
+      try visitor.visitSingularUInt32Field(value: self.line, fieldNumber: 1)
+    }
+    if !self.text.isEmpty {
+      try visitor.visitSingularStringField(value: self.text, fieldNumber: 2)
+    }
+    try { if let v = self._advice {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoExplanations.AdvisedLine, rhs: ProtoExplanations.AdvisedLine) -> Bool {
+    if lhs.line != rhs.line {return false}
+    if lhs.text != rhs.text {return false}
+    if lhs._advice != rhs._advice {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

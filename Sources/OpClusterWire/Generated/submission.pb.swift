@@ -654,6 +654,150 @@ nonisolated enum ProtoRefusalCode: SwiftProtobuf.Enum, Swift.CaseIterable {
 
 }
 
+/// The next step, for readers that put it into their own words: those of a shell, or of a library.
+/// The words for people at a shell stand beside it, for those who do not know the code.
+nonisolated enum ProtoAdviceCode: SwiftProtobuf.Enum, Swift.CaseIterable {
+  typealias RawValue = Int
+
+  /// Those words say all.
+  case unspecified // = 0
+
+  /// See which graphs there are.
+  case listGraphs // = 1
+
+  /// number: the graph.
+  case cancelGraph // = 2
+  case resumeGraph // = 3
+
+  /// name: the held operation, 12/align/3.
+  case release // = 4
+
+  /// The same, before its time has come.
+  case releaseEarly // = 5
+
+  /// name: the queue.
+  case createQueue // = 6
+  case resumeQueue // = 7
+
+  /// Wait for its operations, or cancel them.
+  case cancelQueue // = 8
+
+  /// Have fewer queues.
+  case removeQueues // = 9
+
+  /// name: the queue; number: the limit that is large enough. Or put what is waited for elsewhere.
+  case raiseLimit // = 10
+
+  /// See which workers there are.
+  case listWorkers // = 11
+
+  /// See whether the worker that was spoken of is connected.
+  case findWorker // = 12
+
+  /// name: the worker.
+  case drainWorker // = 13
+
+  /// Start a cluster, or name another.
+  case startCluster // = 14
+
+  /// Run as the user whose cluster it is, or name another.
+  case changeUser // = 15
+
+  /// Redeem the invitation by a key of one's own.
+  case join // = 16
+
+  /// Have an administrator add the key.
+  case addKey // = 17
+
+  /// Check the address, and compare the coordinator's key with the one that is known here.
+  case compareKeys // = 18
+
+  /// Check the address, and compare the releases.
+  case compareReleases // = 19
+  case UNRECOGNIZED(Int)
+
+  init() {
+    self = .unspecified
+  }
+
+  init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .listGraphs
+    case 2: self = .cancelGraph
+    case 3: self = .resumeGraph
+    case 4: self = .release
+    case 5: self = .releaseEarly
+    case 6: self = .createQueue
+    case 7: self = .resumeQueue
+    case 8: self = .cancelQueue
+    case 9: self = .removeQueues
+    case 10: self = .raiseLimit
+    case 11: self = .listWorkers
+    case 12: self = .findWorker
+    case 13: self = .drainWorker
+    case 14: self = .startCluster
+    case 15: self = .changeUser
+    case 16: self = .join
+    case 17: self = .addKey
+    case 18: self = .compareKeys
+    case 19: self = .compareReleases
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .listGraphs: return 1
+    case .cancelGraph: return 2
+    case .resumeGraph: return 3
+    case .release: return 4
+    case .releaseEarly: return 5
+    case .createQueue: return 6
+    case .resumeQueue: return 7
+    case .cancelQueue: return 8
+    case .removeQueues: return 9
+    case .raiseLimit: return 10
+    case .listWorkers: return 11
+    case .findWorker: return 12
+    case .drainWorker: return 13
+    case .startCluster: return 14
+    case .changeUser: return 15
+    case .join: return 16
+    case .addKey: return 17
+    case .compareKeys: return 18
+    case .compareReleases: return 19
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  static let allCases: [ProtoAdviceCode] = [
+    .unspecified,
+    .listGraphs,
+    .cancelGraph,
+    .resumeGraph,
+    .release,
+    .releaseEarly,
+    .createQueue,
+    .resumeQueue,
+    .cancelQueue,
+    .removeQueues,
+    .raiseLimit,
+    .listWorkers,
+    .findWorker,
+    .drainWorker,
+    .startCluster,
+    .changeUser,
+    .join,
+    .addKey,
+    .compareKeys,
+    .compareReleases,
+  ]
+
+}
+
 nonisolated enum ProtoLogStream: SwiftProtobuf.Enum, Swift.CaseIterable {
   typealias RawValue = Int
 
@@ -2411,6 +2555,23 @@ nonisolated struct ProtoHistoryMark: Sendable {
   fileprivate var _life: ProtoCoordinatorLife? = nil
 }
 
+nonisolated struct ProtoAdvice: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var code: ProtoAdviceCode = .unspecified
+
+  /// What the code names; empty, 0: nothing.
+  var name: String = String()
+
+  var number: UInt32 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
 nonisolated struct ProtoRefusal: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -2420,6 +2581,7 @@ nonisolated struct ProtoRefusal: Sendable {
 
   var message: String = String()
 
+  /// The next step in words, for people at a shell.
   var hint: String = String()
 
   var operations: ProtoOperations {
@@ -2439,11 +2601,22 @@ nonisolated struct ProtoRefusal: Sendable {
   /// meanwhile, since it may be what makes room.
   var lacksRoom: Bool = false
 
+  /// What 'hint' says, for those who know the code.
+  var advice: ProtoAdvice {
+    get {_advice ?? ProtoAdvice()}
+    set {_advice = newValue}
+  }
+  /// Returns true if `advice` has been explicitly set.
+  var hasAdvice: Bool {self._advice != nil}
+  /// Clears the value of `advice`. Subsequent reads from it will return its default value.
+  mutating func clearAdvice() {self._advice = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _operations: ProtoOperations? = nil
+  fileprivate var _advice: ProtoAdvice? = nil
 }
 
 /// Protocol versions a peer can speak: from lowest through highest.
@@ -2579,6 +2752,10 @@ nonisolated extension ProtoFailurePolicy: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension ProtoRefusalCode: SwiftProtobuf._ProtoNameProviding {
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REFUSAL_CODE_UNSPECIFIED\0\u{1}REFUSAL_CODE_ALREADY_ENQUEUED\0\u{1}REFUSAL_CODE_ALREADY_FINISHED\0\u{1}REFUSAL_CODE_NOT_READY\0\u{1}REFUSAL_CODE_BAD_LIMIT\0\u{1}REFUSAL_CODE_ALREADY_STARTED\0\u{1}REFUSAL_CODE_QUEUE_NOT_EMPTY\0\u{1}REFUSAL_CODE_QUEUE_EXISTS\0\u{1}REFUSAL_CODE_UNKNOWN_DEPENDENCY\0\u{1}REFUSAL_CODE_EXPIRED\0\u{1}REFUSAL_CODE_SELF_DEPENDENCY\0\u{1}REFUSAL_CODE_CYCLE\0\u{1}REFUSAL_CODE_CONFLICTING_EDGE\0\u{1}REFUSAL_CODE_UNKNOWN_QUEUE\0\u{1}REFUSAL_CODE_UNKNOWN_GRAPH\0\u{1}REFUSAL_CODE_UNKNOWN_OPERATION\0\u{1}REFUSAL_CODE_UNKNOWN_WORKER\0\u{1}REFUSAL_CODE_WOULD_DEADLOCK\0\u{1}REFUSAL_CODE_WOULD_STARVE\0\u{1}REFUSAL_CODE_BAD_REQUEST\0\u{1}REFUSAL_CODE_LIMIT_EXCEEDED\0\u{1}REFUSAL_CODE_CONFLICT\0\u{1}REFUSAL_CODE_VERSION_MISMATCH\0\u{1}REFUSAL_CODE_FORBIDDEN\0\u{1}REFUSAL_CODE_BUSY\0\u{1}REFUSAL_CODE_SHUTTING_DOWN\0\u{1}REFUSAL_CODE_EVICTED\0\u{1}REFUSAL_CODE_NO_SUCH_LOG\0\u{1}REFUSAL_CODE_WORKER_UNAVAILABLE\0\u{1}REFUSAL_CODE_OTHER_HISTORY\0")
+}
+
+nonisolated extension ProtoAdviceCode: SwiftProtobuf._ProtoNameProviding {
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ADVICE_CODE_UNSPECIFIED\0\u{1}ADVICE_CODE_LIST_GRAPHS\0\u{1}ADVICE_CODE_CANCEL_GRAPH\0\u{1}ADVICE_CODE_RESUME_GRAPH\0\u{1}ADVICE_CODE_RELEASE\0\u{1}ADVICE_CODE_RELEASE_EARLY\0\u{1}ADVICE_CODE_CREATE_QUEUE\0\u{1}ADVICE_CODE_RESUME_QUEUE\0\u{1}ADVICE_CODE_CANCEL_QUEUE\0\u{1}ADVICE_CODE_REMOVE_QUEUES\0\u{1}ADVICE_CODE_RAISE_LIMIT\0\u{1}ADVICE_CODE_LIST_WORKERS\0\u{1}ADVICE_CODE_FIND_WORKER\0\u{1}ADVICE_CODE_DRAIN_WORKER\0\u{1}ADVICE_CODE_START_CLUSTER\0\u{1}ADVICE_CODE_CHANGE_USER\0\u{1}ADVICE_CODE_JOIN\0\u{1}ADVICE_CODE_ADD_KEY\0\u{1}ADVICE_CODE_COMPARE_KEYS\0\u{1}ADVICE_CODE_COMPARE_RELEASES\0")
 }
 
 nonisolated extension ProtoLogStream: SwiftProtobuf._ProtoNameProviding {
@@ -5140,9 +5317,49 @@ nonisolated extension ProtoHistoryMark: SwiftProtobuf.Message, SwiftProtobuf._Me
   }
 }
 
+nonisolated extension ProtoAdvice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Advice"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}name\0\u{1}number\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.code) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.number) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.code != .unspecified {
+      try visitor.visitSingularEnumField(value: self.code, fieldNumber: 1)
+    }
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 2)
+    }
+    if self.number != 0 {
+      try visitor.visitSingularUInt32Field(value: self.number, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoAdvice, rhs: ProtoAdvice) -> Bool {
+    if lhs.code != rhs.code {return false}
+    if lhs.name != rhs.name {return false}
+    if lhs.number != rhs.number {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Refusal"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}message\0\u{1}hint\0\u{1}operations\0\u{3}retry_after\0\u{3}lacks_room\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}message\0\u{1}hint\0\u{1}operations\0\u{3}retry_after\0\u{3}lacks_room\0\u{1}advice\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5156,6 +5373,7 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 4: try { try decoder.decodeSingularMessageField(value: &self._operations) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.retryAfter) }()
       case 6: try { try decoder.decodeSingularBoolField(value: &self.lacksRoom) }()
+      case 7: try { try decoder.decodeSingularMessageField(value: &self._advice) }()
       default: break
       }
     }
@@ -5184,6 +5402,9 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if self.lacksRoom != false {
       try visitor.visitSingularBoolField(value: self.lacksRoom, fieldNumber: 6)
     }
+    try { if let v = self._advice {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5194,6 +5415,7 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs._operations != rhs._operations {return false}
     if lhs.retryAfter != rhs.retryAfter {return false}
     if lhs.lacksRoom != rhs.lacksRoom {return false}
+    if lhs._advice != rhs._advice {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -86,12 +86,12 @@ extension Conversation: WireConvertible {
   }
 }
 
-extension CoordinatorMessage: WireConvertible {
-  var proto: ProtoCoordinatorMessage {
+extension CoordinatorMessage: WireWorded {
+  func proto(_ wording: (Advice) -> String) -> ProtoCoordinatorMessage {
     var proto = ProtoCoordinatorMessage()
     switch self {
     case .welcome(let welcome): proto.welcome = welcome.proto
-    case .refused(let refusal): proto.refused = refusal.proto
+    case .refused(let refusal): proto.refused = refusal.proto(wording)
     case .orders(let orders): proto.orders = orders.proto
     case .logRequest(let request): proto.logRequest = request.proto
     }

@@ -6,6 +6,7 @@ import OpClusterAttempts
 import OpClusterExecution
 import OpClusterModel
 import OpClusterOperations
+import OpClusterPresentation
 import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
@@ -96,8 +97,9 @@ extension WorkerLoop {
     case .foreignServer:
       let refusal = Refusal(
         .forbidden, "the socket at \(address) is not used: \(failure)",
-        hint: "run the coordinator and its workers as one user, or let them meet over tcp:// with "
-          + "keys")
+        hint: .text(
+          "run the coordinator and its workers as one user, or let them meet over tcp:// with keys")
+      )
       warnOnce(refusal.message)
       if !connection.hasServed { connection.keyRefusal = refusal }
     case .broken, .protocolViolation: warnOnce("no handshake with \(address): \(failure)")
@@ -150,7 +152,7 @@ extension WorkerLoop {
   /// otherwise.
   private func noteRefusal(_ refusal: Refusal) {
     connection.isUnanswered = false
-    let words = [refusal.message, refusal.hint].filter { !$0.isEmpty }.joined(separator: "; ")
+    let words = refusal.forShell
     switch refusal.code {
     case .busy where core.conversation == nil, .limitExceeded where core.conversation == nil:
       warnOnce("the coordinator does not take this worker yet: \(words)")

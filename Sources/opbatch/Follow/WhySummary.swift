@@ -67,23 +67,23 @@ struct WhySummary {
   }
 
   /// The lines without "it has ended": the group says so already.
-  private static func reasons(_ row: Explanation) -> [String] {
-    let reasons = row.lines.filter { !$0.hasPrefix("it has ended") }
+  private static func reasons(_ row: Explanation) -> [Explanation.Line] {
+    let reasons = row.lines.filter { !$0.text.hasPrefix("it has ended") }
     return reasons.isEmpty ? row.lines : reasons
   }
 
   /// Says how the operation ended, and what its worker said about it.
-  private static func lines(of row: OperationRow) -> [String] {
+  private static func lines(of row: OperationRow) -> [Explanation.Line] {
     let reason = shortReason(row)
     let sentence = reason.isEmpty ? "it has ended: \(row.state.rawValue)" : reason
     let ending = row.attempt > 1 ? "\(sentence), in attempt \(row.attempt)" : sentence
-    return [ending] + [row.result?.wordsOfWorker].compactMap(\.self)
+    return ([ending] + [row.result?.wordsOfWorker].compactMap(\.self)).map { Explanation.Line($0) }
   }
 }
 
 extension WhyGroup {
   fileprivate var isUnplaceable: Bool {
-    lines.contains { $0.hasPrefix(Explanation.isUnplaceable) }
+    lines.contains { $0.text.hasPrefix(Explanation.isUnplaceable) }
   }
 }
 
@@ -102,7 +102,7 @@ extension Reader {
     var result = explanations
     for at in result.indices {
       guard let row = known[result[at].operation], row.attempt > 0 else { continue }
-      result[at].lines += try await inFull(row).attemptLines
+      result[at].lines += try await inFull(row).attemptLines.map { Explanation.Line($0) }
     }
     return result
   }

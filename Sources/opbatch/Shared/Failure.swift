@@ -3,6 +3,7 @@
 
 import OpClusterClient
 import OpClusterModel
+import OpClusterPresentation
 
 /// A command cannot go on.
 struct Failure: Error {
@@ -64,7 +65,7 @@ extension Failure {
       case .foreignServer: "foreign_server"
       case .cancelled: "cancelled"
       }
-    self.init(ExitStatus(error.kind), code: code, error.message, hint: error.hint)
+    self.init(ExitStatus(error.kind), code: code, error.message, hint: error.hint.forShell)
   }
 
   /// `unknownQueue` → `unknown_queue`.

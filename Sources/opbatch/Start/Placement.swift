@@ -197,9 +197,9 @@ extension Reader {
       selection.states = open
       guard let rows = try? await explanations(selection).rows,
         let lines = rows.first?.lines,
-        let at = lines.firstIndex(where: { $0.hasPrefix(Explanation.isUnplaceable) })
+        let at = lines.firstIndex(where: { $0.text.hasPrefix(Explanation.isUnplaceable) })
       else { continue }
-      let reason = lines[at...].prefix(2).joined(separator: " ")
+      let reason = lines[at...].prefix(2).map(\.forShell).joined(separator: " ")
       found.append(
         UnplaceableStage(
           path: OperationPath(graph: graph, name: stage.name).description, count: count(stage),

@@ -39,7 +39,7 @@ struct WaitingNotice {
     var text = "\(safe(row.shown)) waits:"
     for reason in row.lines.prefix(Self.reasonsShown) {
       // A colon introduces what each worker lacks.
-      text += (text.hasSuffix(":") ? " " : "; ") + safe(reason)
+      text += (text.hasSuffix(":") ? " " : "; ") + safe(reason.forShell)
     }
     return text + (row.lines.count > Self.reasonsShown ? "; …" : "")
   }

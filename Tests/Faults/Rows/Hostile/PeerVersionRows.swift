@@ -182,13 +182,13 @@ private func chosen(_ message: TapMessage, _ version: UInt32) -> [UInt8] {
   case .coordinatorToClient:
     guard case .welcome(_, let build, let life)? = try? Wire.decodeClientAnswer(message.bytes)
     else { break }
-    return Wire.encode(ClientAnswer.welcome(version: version, build: build, life))
+    return Wire.encode(ClientAnswer.welcome(version: version, build: build, life)) { _ in "" }
   case .coordinatorToWorker:
     guard case .welcome(var welcome)? = try? Wire.decodeCoordinatorMessage(message.bytes) else {
       break
     }
     welcome.version = version
-    return Wire.encode(CoordinatorMessage.welcome(welcome))
+    return Wire.encode(CoordinatorMessage.welcome(welcome)) { _ in "" }
   case .clientToCoordinator, .workerToCoordinator: break
   }
   return message.bytes
