@@ -183,6 +183,12 @@ public enum Limits {
   /// Delayed operations released in one turn; the rest follows in the next turn (S150).
   public static let releasesPerTurn = 65_536
 
+  // Refusals
+  /// Operations that the text of a refusal names; it says how many more there are.
+  public static let operationsNamedPerRefusal = 12
+  /// Operations that a refusal carries: the first of a longer path.
+  public static let operationsPerRefusal = 100
+
   // Keys
   /// A public key.
   public static let publicKeyBytes = 32

@@ -7,7 +7,8 @@ public struct Refusal: Hashable, Error, Sendable {
   public var message: String
   /// The remedy; may be empty.
   public var hint: Advice
-  /// The operations concerned: a cycle's path, or an unknown dependency.
+  /// The operations concerned: a cycle's path, or an unknown dependency. The initializer keeps the
+  /// first `Limits.operationsPerRefusal`.
   public var operations: [OperationID]
   /// The time after which the same request may be accepted, at most `Limits.longestRetryAfter`
   /// (G27). nil: waiting alone does not help.
@@ -21,7 +22,10 @@ public struct Refusal: Hashable, Error, Sendable {
     self.code = code
     self.message = message
     self.hint = hint
-    self.operations = operations
+    // A path may be as long as the world is large.
+    self.operations =
+      operations.count > Limits.operationsPerRefusal
+      ? Array(operations.prefix(Limits.operationsPerRefusal)) : operations
     self.retryAfter = retryAfter
     self.lacksRoom = lacksRoom
   }
