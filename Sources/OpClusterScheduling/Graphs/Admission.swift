@@ -20,10 +20,11 @@ extension Scheduler {
     try checkContinued(submission)
     try checkSecrets(submission)
     if !submission.allowsCycles, submission.hasEdges {
-      let search = CycleSearch(submission)
-      if let cycle = search.find() {
+      let search = CycleSearch(submission, as: GraphID(counters.lastGraph + 1))
+      var steps = 0
+      if let cycle = try search.find(&steps) {
         throw Refusal(
-          .cycle, "these operations wait for each other: \(cycle.joined(separator: " ← "))",
+          .cycle, "these operations wait for each other: \(cycle)",
           hint: "take one of these dependencies away")
       }
     }

@@ -39,57 +39,94 @@ extension Scheduler {
         .badRequest,
         "queue \(queues[number].settings.name) belongs to graph \(owner.number) and goes with it")
     }
-    if operations.contains(where: { isBarrierByTemplate($0) }) {
-      try checkBarriers(operations, queue)
-    } else if let barrier = queues[number].lastBarrier {
-      // The operations before the barrier are searched once for all entries.
-      let before = state.everythingBefore(barrier)
-      if let stuck = operations.first(where: { before.contains($0) }) {
-        try refuseCycle(state.cycle(ifWaiting: stuck, on: barrier), stuck, barrier)
-      }
+    var steps = 0
+    if let cycle = state.cycle(ifEntering: operations, queue, &steps) {
+      let (id, on) = (state.shown(cycle[0]), state.shown(cycle[cycle.count - 2]))
+      throw Refusal(
+        .cycle, "\(id) would wait for \(on) in its queue, which waits for it", operations: cycle)
     }
   }
+}
 
-  /// Checks the operations one after the other on a copy of the state, since each changes the
-  /// conditions of the next.
-  private func checkBarriers(
-    _ operations: [OperationID], _ queue: QueueID
-  ) throws(Refusal) {
-    var trial = state
-    var turn = SchedulingTurn()
-    turn.isReplay = true
-    for id in operations {
-      let barrier = trial.queues[queue.number].lastBarrier.map { [$0] } ?? []
-      let before = isBarrierByTemplate(id) ? allMembers(of: queue, in: trial) + barrier : barrier
-      for on in before {
-        try refuseCycle(trial.cycle(ifWaiting: id, on: on), id, on)
-      }
-      if trial.graphs[id.graph.number].cell(id.index).phase == .declared {
-        trial.enqueue(id, in: queue, into: &turn)
-      } else {
-        trial.moveToQueue(id, queue, into: &turn)
+extension ClusterState {
+  /// The cycle that operations would close by entering a queue in this order, from one of them
+  /// through its dependents back to itself; nil if there is none.
+  ///
+  /// Within the queue, each operation waits for what has a lower level. A new cycle therefore
+  /// contains an operation that enters and is waited for by something of a lower level, without the
+  /// queue's new waits. One search, which begins with the highest level, finds it: what it has
+  /// reached from there need not be reached again from a lower level. It costs a step for each
+  /// operation that enters, and what `DependentSearch` costs for all that waits for them.
+  ///
+  /// - Parameter steps: Counts the visited operations, edges, stages and members.
+  func cycle(
+    ifEntering operations: [OperationID], _ queue: QueueID, _ steps: inout Int
+  ) -> [OperationID]? {
+    if !queues[queue.number].hasBarriers, !operations.contains(where: { isBarrier($0) }) {
+      return nil
+    }
+    steps += operations.count
+    let entry = QueueEntry(of: operations, into: queue, self)
+    var search = DependentSearch(self) { entry.contains($0) }
+    defer { steps += search.steps }
+    for id in operations.reversed() {
+      guard let level = entry.level(of: id, self), level > 0 else { break }
+      search.begin(at: id)
+      while let (reached, place) = search.next() {
+        if let lower = entry.level(of: reached, self), lower < level {
+          return search.path(to: place) + entry.path(from: reached, to: id)
+        }
       }
     }
+    return nil
   }
 
-  private func refuseCycle(
-    _ path: [OperationID]?, _ id: OperationID, _ on: OperationID
-  ) throws(Refusal) {
-    guard let path else { return }
-    throw Refusal(
-      .cycle,
-      "\(state.shown(id)) would wait for \(state.shown(on)) in its queue, which waits for it",
-      operations: path)
-  }
-
-  private func isBarrierByTemplate(_ id: OperationID) -> Bool {
+  fileprivate func isBarrier(_ id: OperationID) -> Bool {
     let graph = id.graph.number
     return graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].template.isBarrier
   }
+}
 
-  private func allMembers(of queue: QueueID, in state: ClusterState) -> [OperationID] {
-    var found: [OperationID] = []
-    for runs in state.members(of: queue) { runs.forEachOperation { found.append($0) } }
-    return found
+/// Operations on their way into a queue, in order.
+private struct QueueEntry {
+  private struct Place {
+    var standing: QueueStanding
+    /// The last barrier before it.
+    var barrier: OperationID?
+  }
+
+  private let queue: UInt32
+  /// Looked up, never iterated.
+  private var places: [OperationID: Place] = [:]
+
+  init(of operations: [OperationID], into queue: QueueID, _ state: ClusterState) {
+    self.queue = queue.number
+    var segment = state.queues[queue.number].segments.count - 1
+    var last = state.queues[queue.number].lastBarrier
+    for id in operations {
+      let isBarrier = state.isBarrier(id)
+      let standing = QueueStanding(queue: queue.number, segment: segment, isBarrier: isBarrier)
+      places[id] = Place(standing: standing, barrier: last)
+      if isBarrier { (segment, last) = (segment + 1, id) }
+    }
+  }
+
+  func contains(_ id: OperationID) -> Bool { places[id] != nil }
+
+  /// The level of an operation that enters the queue, or is in it; nil: neither.
+  func level(of id: OperationID, _ state: ClusterState) -> Int? {
+    if let place = places[id] { return place.standing.level }
+    let stage = state.graphs[id.graph.number].stageNumber(of: id.index)
+    guard let standing = state.standing(of: id, stage), standing.queue == queue else { return nil }
+    return standing.level
+  }
+
+  /// The way from something of a lower level to an operation that enters: through the barrier
+  /// between them, unless one of them is the barrier.
+  func path(from lower: OperationID, to id: OperationID) -> [OperationID] {
+    guard let place = places[id], !place.standing.isBarrier, let barrier = place.barrier,
+      barrier != lower
+    else { return [id] }
+    return [barrier, id]
   }
 }

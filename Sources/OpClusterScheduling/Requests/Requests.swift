@@ -347,10 +347,10 @@ extension Scheduler {
     if graphs[to.graph.number].stages[stage].template.wantsInputs {
       try state.checkOutput(of: from)
     }
-    if !allowsCycle, let path = state.cycle(ifWaiting: to, on: from) {
+    var steps = 0
+    if !allowsCycle, let path = state.cycle(ifWaiting: to, on: from, &steps) {
       throw Refusal(
-        .cycle, "this would be a cycle: \(path.map { state.shown($0) }.joined(separator: " ← "))",
-        operations: path)
+        .cycle, "this would be a cycle: \(state.shown(cycle: path))", operations: path)
     }
     commit(.dependencyAdded(from: from, to: to, policy), into: &turn)
     return .effect(true)

@@ -1,222 +1,251 @@
-// Searches cycles inside one submission, including barrier edges (S32, S33): finds operations that
-// never run out of predecessors, and a readable path through them.
+// Searches cycles inside one submission, including barrier edges (S32, S33), and names one.
 //
-// Nodes are the operations, a "stage has ended" node per stage that others wait for as a whole, and
-// one node per barrier segment. Repeatedly removing nodes without predecessors leaves exactly the
-// cycles and their dependents.
+// First among templates: most submissions have no cycle even if each array counts as one. Only if
+// there is one, through an array, and edges on single operations could avoid it, among operations.
+// Both cost a step for each template, edge and operation; `sameIndex` edges cost one for each
+// element, and are bounded.
 
 import OpClusterModel
 
 struct CycleSearch {
   private let submission: GraphSubmission
-  /// The first index of each stage, and at the end the number of operations.
+  /// The first index of each template, and at the end the number of operations.
   private let firsts: [UInt32]
-  private let operations: Int
+  /// For each entry of the submission's queues, the first entry that is the same queue.
+  private let queues: [Int]
 
-  init(_ submission: GraphSubmission) {
+  /// - Parameter graph: The number that the submission would get.
+  init(_ submission: GraphSubmission, as graph: GraphID) {
     self.submission = submission
     firsts = submission.firstIndices
-    operations = Int(firsts.last ?? 0)
+    queues = Self.resolve(submission.queues, graph)
+  }
+
+  /// A queue may be named more than once, and barriers of one name hold back the others.
+  private static func resolve(_ references: [QueueReference], _ graph: GraphID) -> [Int] {
+    if references.isEmpty { return [0] }
+    var known: [String: Int] = [:]
+    return references.enumerated().map { at, reference in
+      let name =
+        switch reference {
+        case .named(let name): name
+        case .own(let settings): settings.name(in: graph)
+        }
+      let first = known[name] ?? at
+      known[name] = first
+      return first
+    }
   }
 
   /// The names along one cycle, first and last the same; nil if there is none.
-  func find() -> [String]? {
-    if submission.elementEdges.count == 0 && !submission.templates.contains(where: \.isBarrier) {
-      return find(nodes: submission.templates.count) { add in
-        for edge in submission.groupEdges { add(edge.from, edge.to) }
-      } name: {
-        submission.templates[$0].name
+  ///
+  /// - Parameter steps: Counts the edges and nodes that are looked at.
+  func find(_ steps: inout Int) throws(Refusal) -> String? {
+    let edges = submission.elementEdges
+    let templateOf = edges.count == 0 ? [] : templatesOfOperations
+    let found = Precedence.cycle(nodes: submission.templates.count, &steps) { add in
+      forEachTemplateEdge(add)
+      for at in edges.from.indices {
+        add(templateOf[Int(edges.from[at])], templateOf[Int(edges.to[at])])
       }
     }
-    return findAmongOperations()
+    guard let found else { return nil }
+    if edges.count == 0 || found.allSatisfy({ submission.templates[$0].count == 1 }) {
+      return ShownPath.cycle(count: found.count) { submission.templates[found[$0]].name }
+    }
+    return try findAmongOperations(&steps)
   }
 
-  private func findAmongOperations() -> [String]? {
-    let stages = submission.templates.count
-    // Nodes: operations, then "stage has ended", then "before this operation in its queue".
-    let stageNode = { [operations] (stage: Int) in UInt32(operations + stage) }
-    let submission = self.submission
-    let firsts = self.firsts
-    let barriers = submission.templates.indices.filter { submission.templates[$0].isBarrier }
-    return find(nodes: operations + stages) { add in
+  private var templatesOfOperations: [UInt32] {
+    var templates: [UInt32] = []
+    templates.reserveCapacity(operations)
+    for at in submission.templates.indices {
+      templates += repeatElement(UInt32(at), count: Int(submission.templates[at].count))
+    }
+    return templates
+  }
+
+  private var operations: Int { Int(firsts.last ?? 0) }
+
+  /// Calls `add` for every template that waits for another, by edges on templates or by barriers.
+  /// A template without elements waits for nothing, and nothing for it.
+  private func forEachTemplateEdge(_ add: (UInt32, UInt32) -> Void) {
+    for edge in submission.groupEdges where isWaitedFor(edge) { add(edge.from, edge.to) }
+    forEachBarrierEdge(add)
+  }
+
+  private func isWaitedFor(_ edge: GroupEdge) -> Bool {
+    submission.templates[Int(edge.from)].count > 0 && submission.templates[Int(edge.to)].count > 0
+  }
+
+  /// Calls `add` for the last barrier before each template in its queue, and for the first behind
+  /// it: with these edges a barrier waits for all before it, and all behind it wait for it.
+  /// Declared templates are in no queue.
+  private func forEachBarrierEdge(_ add: (UInt32, UInt32) -> Void) {
+    let templates = submission.templates
+    if submission.isDeclaredOnly || !templates.contains(where: \.isBarrier) { return }
+    var last = [Int?](repeating: nil, count: queues.count)
+    for at in templates.indices where templates[at].count > 0 {
+      let queue = queues[Int(templates[at].queue)]
+      if let barrier = last[queue] { add(UInt32(barrier), UInt32(at)) }
+      if templates[at].isBarrier { last[queue] = at }
+    }
+    last = [Int?](repeating: nil, count: queues.count)
+    for at in templates.indices.reversed() where templates[at].count > 0 {
+      let queue = queues[Int(templates[at].queue)]
+      if templates[at].isBarrier {
+        last[queue] = at
+      } else if let barrier = last[queue] {
+        add(UInt32(at), UInt32(barrier))
+      }
+    }
+  }
+
+  // MARK: - Among operations
+
+  /// Nodes are the operations, then "has ended" for each template, then "may begin" for each.
+  private func findAmongOperations(_ steps: inout Int) throws(Refusal) -> String? {
+    try checkSize()
+    let ended = UInt32(operations)
+    let begun = ended + UInt32(submission.templates.count)
+    let found = Precedence.cycle(nodes: Int(begun) + submission.templates.count, &steps) { add in
       for at in submission.elementEdges.from.indices {
         add(submission.elementEdges.from[at], submission.elementEdges.to[at])
       }
-      for stage in submission.templates.indices {
-        for index in firsts[stage]..<(firsts[stage] + submission.templates[stage].count) {
-          add(index, stageNode(stage))
+      for template in submission.templates.indices {
+        for index in firsts[template]..<firsts[template + 1] {
+          add(begun + UInt32(template), index)
+          add(index, ended + UInt32(template))
         }
       }
-      for edge in submission.groupEdges {
-        let to = firsts[Int(edge.to)]
-        for element in 0..<submission.templates[Int(edge.to)].count {
-          switch edge.match {
-          case .all: add(stageNode(Int(edge.from)), to + element)
-          case .sameIndex: add(firsts[Int(edge.from)] + element, to + element)
+      for edge in submission.groupEdges where isWaitedFor(edge) {
+        switch edge.match {
+        case .all: add(ended + edge.from, begun + edge.to)
+        case .sameIndex:
+          for element in 0..<submission.templates[Int(edge.to)].count {
+            add(firsts[Int(edge.from)] + element, firsts[Int(edge.to)] + element)
           }
         }
       }
-      for barrier in barriers {
-        let queue = submission.templates[barrier].queue
-        for stage in submission.templates.indices
-        where stage != barrier && submission.templates[stage].queue == queue {
-          if stage < barrier {
-            add(stageNode(stage), firsts[barrier])
-          } else {
-            for element in 0..<submission.templates[stage].count {
-              add(firsts[barrier], firsts[stage] + element)
-            }
-          }
-        }
-      }
-    } name: {
-      name(ofNode: $0)
+      forEachBarrierEdge { add(ended + $0, begun + $1) }
+    }
+    guard let found else { return nil }
+    let shown = found.filter { isShown($0) }
+    return ShownPath.cycle(count: shown.count) { name(ofNode: shown[$0]) }
+  }
+
+  /// Refuses more edges between single operations than a submission may bring as such.
+  private func checkSize() throws(Refusal) {
+    var edges = submission.elementEdges.count
+    for edge in submission.groupEdges where edge.match == .sameIndex {
+      edges += Int(submission.templates[Int(edge.to)].count)
+    }
+    if edges > Limits.elementEdgesPerGraph {
+      throw Refusal(
+        .limitExceeded,
+        "the graph has more than \(Limits.elementEdgesPerGraph) dependencies between operations",
+        hint: "split it into several submissions")
     }
   }
 
+  /// Whether a node says more than its neighbours: an operation, or the end of a whole array.
+  private func isShown(_ node: Int) -> Bool {
+    if node < operations { return true }
+    let template = node - operations
+    guard template < submission.templates.count else { return false }
+    return submission.templates[template].isArray || submission.templates[template].count > 1
+  }
+
+  /// The name of an operation, or of a whole array.
   private func name(ofNode node: Int) -> String {
     if node >= operations { return submission.templates[node - operations].name }
-    var stage = 0
-    while stage + 1 < submission.templates.count, Int(firsts[stage + 1]) <= node { stage += 1 }
-    let template = submission.templates[stage]
+    let at = template(of: UInt32(node))
+    let template = submission.templates[at]
     guard template.isArray || template.count > 1 else { return template.name }
-    return "\(template.name)/\(template.shownIndex(ofElement: UInt32(node) - firsts[stage]))"
+    return "\(template.name)/\(template.shownIndex(ofElement: UInt32(node) - firsts[at]))"
   }
 
-  private func find(
-    nodes: Int, edges: (_ add: (UInt32, UInt32) -> Void) -> Void, name: (Int) -> String
-  ) -> [String]? {
+  /// The template of an operation. Uses binary search.
+  private func template(of index: UInt32) -> Int {
+    var (low, high) = (0, submission.templates.count)
+    while high - low > 1 {
+      let middle = (low + high) / 2
+      if firsts[middle] <= index { low = middle } else { high = middle }
+    }
+    return low
+  }
+}
+
+/// What precedes what, as numbered nodes.
+private struct Precedence {
+  /// By node, the beginning of its edges in `targets`.
+  private var starts: [UInt32]
+  private var targets: [UInt32]
+  /// The number of predecessors of each node that are not removed.
+  private var blockers: [UInt32]
+  private var steps: Int
+
+  /// The nodes of one cycle, each followed by one that waits for it; nil if there is none.
+  ///
+  /// - Parameter edges: Calls its argument for each edge; it is called twice.
+  static func cycle(
+    nodes: Int, _ steps: inout Int, edges: (_ add: (UInt32, UInt32) -> Void) -> Void
+  ) -> [Int]? {
+    var precedence = Precedence(nodes: nodes, edges: edges)
+    defer { steps += precedence.steps }
+    return precedence.cycle()
+  }
+
+  private init(nodes: Int, edges: (_ add: (UInt32, UInt32) -> Void) -> Void) {
     var blockers = [UInt32](repeating: 0, count: nodes)
-    var counts = [UInt32](repeating: 0, count: nodes + 1)
+    var starts = [UInt32](repeating: 0, count: nodes + 1)
     edges { from, to in
       blockers[Int(to)] += 1
-      counts[Int(from) + 1] += 1
+      starts[Int(from) + 1] += 1
     }
-    for at in 0..<nodes { counts[at + 1] += counts[at] }
-    var fill = counts
-    var targets = [UInt32](repeating: 0, count: Int(counts[nodes]))
+    for at in 0..<nodes { starts[at + 1] += starts[at] }
+    var fill = starts
+    var targets = [UInt32](repeating: 0, count: Int(starts[nodes]))
     edges { from, to in
       targets[Int(fill[Int(from)])] = to
       fill[Int(from)] += 1
     }
-    var free = (0..<nodes).filter { blockers[$0] == 0 }
-    var done = 0
+    (self.starts, self.targets, self.blockers) = (starts, targets, blockers)
+    steps = nodes + 2 * targets.count
+  }
+
+  /// Removing nodes without predecessors leaves exactly the cycles and what waits for them.
+  private mutating func cycle() -> [Int]? {
+    var free = blockers.indices.filter { blockers[$0] == 0 }
+    var left = blockers.count
     while let node = free.popLast() {
-      done += 1
-      for at in counts[node]..<counts[node + 1] {
+      left -= 1
+      for at in starts[node]..<starts[node + 1] {
         let target = Int(targets[Int(at)])
+        steps += 1
         blockers[target] -= 1
         if blockers[target] == 0 { free.append(target) }
       }
     }
-    if done == nodes { return nil }
-    return path(blockers, counts, targets, name)
+    return left == 0 ? nil : stuckCycle()
   }
 
   /// Walks back along predecessors that are stuck as well until a node repeats.
-  private func path(
-    _ blockers: [UInt32], _ counts: [UInt32], _ targets: [UInt32], _ name: (Int) -> String
-  ) -> [String] {
-    var predecessor: [Int] = Array(repeating: -1, count: blockers.count)
+  private mutating func stuckCycle() -> [Int] {
+    var predecessor = [Int?](repeating: nil, count: blockers.count)
     for node in blockers.indices where blockers[node] > 0 {
-      for at in counts[node]..<counts[node + 1] where blockers[Int(targets[Int(at)])] > 0 {
-        predecessor[Int(targets[Int(at)])] = node
-      }
+      for at in starts[node]..<starts[node + 1] { predecessor[Int(targets[Int(at)])] = node }
     }
-    guard var node = blockers.indices.first(where: { blockers[$0] > 0 && predecessor[$0] >= 0 })
-    else { return [] }
-    var seen = [Bool](repeating: false, count: blockers.count)
-    while !seen[node], predecessor[node] >= 0 {
-      seen[node] = true
-      node = predecessor[node]
+    steps += blockers.count + targets.count
+    var place = [Int?](repeating: nil, count: blockers.count)
+    var path: [Int] = []
+    var next = blockers.indices.first { blockers[$0] > 0 }
+    while let node = next {
+      if let start = place[node] { return [node] + path[(start + 1)...].reversed() }
+      place[node] = path.count
+      path.append(node)
+      next = predecessor[node]
     }
-    var names = [name(node)]
-    var walker = predecessor[node]
-    while walker != node, walker >= 0 {
-      if names.last != name(walker) { names.append(name(walker)) }
-      walker = predecessor[walker]
-    }
-    if names.last != names.first || names.count == 1 { names.append(name(node)) }
-    // Reversed: the walk goes from dependents to dependencies, and "a ← b" says that b waits for a.
-    return names.reversed()
-  }
-}
-
-extension ClusterState {
-  /// The cycle that an edge would close, from the dependent through its dependents back to itself;
-  /// nil if there is none. Follows edges on operations, on stages, and barriers (S33).
-  func cycle(ifWaiting dependent: OperationID, on dependency: OperationID) -> [OperationID]? {
-    var dependentOf: [OperationID: OperationID] = [:]
-    var seen: Set<OperationID> = [dependency]
-    var work = [dependency]
-    while let id = work.popLast() {
-      if id == dependent {
-        var path = [id]
-        while let next = dependentOf[path[path.count - 1]] { path.append(next) }
-        return path + [dependent]
-      }
-      for on in waitsFor(id) where seen.insert(on).inserted {
-        dependentOf[on] = id
-        work.append(on)
-      }
-    }
-    return nil
-  }
-
-  /// Every unfinished operation that this one waits for, directly or indirectly.
-  func everythingBefore(_ id: OperationID) -> Set<OperationID> {
-    var seen: Set<OperationID> = []
-    var work = [id]
-    while let next = work.popLast() {
-      for on in waitsFor(next) where seen.insert(on).inserted { work.append(on) }
-    }
-    return seen
-  }
-
-  /// The unfinished operations that an unfinished one waits for now.
-  private func waitsFor(_ id: OperationID) -> [OperationID] {
-    let graph = id.graph.number
-    guard graphs.contains(graph), graphs[graph].cell(id.index).phase != .finished else {
-      return []
-    }
-    var found: [OperationID] = []
-    graphs[graph].forEachDependency(of: id.index) { on, _ in
-      if knownEnding(of: on) == nil { found.append(on) }
-    }
-    let stage = graphs[graph].stageNumber(of: id.index)
-    for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
-      for index in graphs[graph].stages[edge.stage].indices
-      where graphs[graph].cell(index).phase != .finished {
-        found.append(graphs[graph].operation(index))
-      }
-    }
-    return found + barriersBefore(id, stage)
-  }
-
-  /// The barrier that an operation waits behind; for a barrier, all operations that it waits for.
-  func barriersBefore(_ id: OperationID, _ stage: Int) -> [OperationID] {
-    let graph = id.graph.number
-    let queue = graphs[graph].queue(of: id.index, stage: stage).number
-    guard graphs[graph].cell(id.index).phase != .declared, queues[queue].hasBarriers else {
-      return []
-    }
-    let segment = queues[queue].segment(of: graphs[graph].enqueuePlace(of: id.index))
-    if graphs[graph].stages[stage].template.isBarrier {
-      return members(before: queues[queue].segments[segment].barrier?.place ?? 0, in: queue)
-    }
-    return segment == 0
-      ? []
-      : [queues[queue].segments[segment - 1].barrier?.operation]
-        .compactMap { $0 }
-  }
-
-  private func members(before place: UInt64, in queue: UInt32) -> [OperationID] {
-    members(of: QueueID(queue)).flatMap { runs in
-      var found: [OperationID] = []
-      runs.forEachOperation { id in
-        if graphs[id.graph.number].enqueuePlace(of: id.index) < place { found.append(id) }
-      }
-      return found
-    }
+    return path
   }
 }

@@ -110,7 +110,7 @@ extension ClusterState {
       switch reference {
       case .named(let name): return queueByName[name] ?? .main
       case .own(var settings):
-        settings.name = "\(id.number)/\(settings.name)"
+        settings.name = settings.name(in: id)
         if let known = queueByName[settings.name] {
           queues[known.number].owner = id
           graph.ownQueues.append(known)
@@ -281,6 +281,11 @@ extension Graph {
       return ending.outcome == .skipped && !ending.isHarmless
     }
   }
+}
+
+extension QueueSettings {
+  /// The name of a graph's own queue, which the submission names without the graph.
+  func name(in graph: GraphID) -> String { "\(graph.number)/\(name)" }
 }
 
 extension GraphSubmission {
