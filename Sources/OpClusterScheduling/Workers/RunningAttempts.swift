@@ -119,7 +119,9 @@ extension Scheduler {
         .wouldDeadlock, "\(state.shown(waiter)) would wait for its own end", hint: hint,
         operations: path)
     }
-    let names = path.map { state.shown($0) }.joined(separator: ", which waits for ")
+    let names = ShownPath.text(count: path.count, separator: ", which waits for ") {
+      state.shown(path[$0])
+    }
     return Refusal(
       .wouldDeadlock, "\(state.shown(waiter)) would wait for \(names)", hint: hint, operations: path
     )
