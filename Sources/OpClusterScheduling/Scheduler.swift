@@ -65,6 +65,8 @@ public struct Scheduler: Sendable {
   var mayHaveGoneBack = false
   /// Scratch storage of `assign`; has no meaning between turns.
   var assignmentPass = AssignmentPass()
+  /// The number of visited workers, and of their orders; for tests.
+  var looks = 0
   /// The latest progress report of each running attempt.
   var progress: [OperationID: OperationRow.Progress] = [:]
   /// The targets that running attempts wait for (S141). Looked up, never iterated.

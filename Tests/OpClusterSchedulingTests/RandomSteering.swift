@@ -24,7 +24,7 @@ enum RandomSteering {
   }
 
   static func request(_ chance: inout Seeded) -> ClientRequest? {
-    switch chance.below(9) {
+    switch chance.below(10) {
     case 0, 1: .hold(target(&chance), chance.chance(60))
     case 2, 3: .setQueue(target(&chance), queue: queue(&chance))
     case 4: .setPriority(target(&chance), Priority.allCases.randomElement(using: &chance) ?? .low)
@@ -34,8 +34,14 @@ enum RandomSteering {
       .changeQueue(
         "other",
         QueueChange(
+          qos: chance.chance(30) ? QualityOfService.allCases.randomElement(using: &chance) : nil,
           limit: chance.chance(50) ? .unlimited : .atMost(UInt32(chance.below(3))),
           isSuspended: chance.chance(30)))
+    case 8:
+      .suspendGraphs(
+        chance.chance(30)
+          ? Selection(graphs: .all) : Selection.graph(GraphID(UInt32(1 + chance.below(4)))),
+        chance.chance(50))
     default: chance.chance(40) ? .cancel(target(&chance), reason: "", grace: nil) : nil
     }
   }
@@ -65,6 +71,7 @@ enum RandomSteering {
   /// Whatever holds something back is taken away.
   static func letGo(_ world: inout World) {
     world.ask(.changeQueue("other", QueueChange(limit: .unlimited, isSuspended: false)))
+    world.ask(.suspendGraphs(Selection(graphs: .all), false))
     world.ask(.hold(.selection(Selection(graphs: .all)), false))
     for number in world.scheduler.graphs.numbers {
       let graph = world.scheduler.graphs[number]

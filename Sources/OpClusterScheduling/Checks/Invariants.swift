@@ -127,19 +127,28 @@ extension Scheduler {
     _ queueTotals: inout [UInt32: QueueTotals]
   ) -> String? {
     let graph = graphs[number]
-    var unfinished: UInt32 = 0
+    var (unfinished, inFlight): (UInt32, UInt32) = (0, 0)
     for (at, stage) in graph.stages.enumerated() {
       var counts = StateCounts()
+      var atWorkers: UInt32 = 0
       for index in stage.indices {
         let cell = graph.cell(index)
         counts[cell.word] += 1
         if cell.phase != .finished { unfinished += 1 }
+        if cell.worker != 0 { atWorkers += 1 }
         if let broken = check(cell, graph, at, index) { return broken }
         addToTotals(cell, graph, at, index, &workerTotals, &queueTotals)
       }
       if counts != stage.counts {
         return "\(number)/\(stage.template.name): counts \(stage.counts), found \(counts)"
       }
+      if atWorkers != stage.inFlight {
+        return "\(number)/\(stage.template.name): \(stage.inFlight) at workers, found \(atWorkers)"
+      }
+      inFlight += atWorkers
+    }
+    if inFlight != graph.inFlight {
+      return "graph \(number): \(graph.inFlight) at workers, found \(inFlight)"
     }
     return unfinished == graph.unfinished
       ? nil : "graph \(number): \(graph.unfinished) unfinished, found \(unfinished)"

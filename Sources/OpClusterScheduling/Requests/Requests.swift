@@ -201,22 +201,34 @@ extension Scheduler {
     _ asker: Asker, _ selection: Selection, _ isSuspended: Bool, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply? {
     let chosen = try resolveGraphs(selection, by: asker)
-    var held: [OperationID] = []
-    var running: [OperationID] = []
-    for graph in chosen {
-      commit(.graphSuspended(graph, isSuspended), into: &turn)
-      for id in workers.numbers.flatMap({ state.heldBy(WorkerID($0)) }) where id.graph == graph {
-        let isHeld = graphs[graph.number].cell(id.index).isHeldUnstarted
-        if isHeld { held.append(id) } else { running.append(id) }
-      }
-    }
+    for graph in chosen { commit(.graphSuspended(graph, isSuspended), into: &turn) }
     if !isSuspended { return .done(turn.commit) }
+    let (held, running) = parts(of: operationsAtWorkers(of: chosen))
     for id in held { state.askRecall(id, into: &turn) }
+    answerSuspension(asker, held, running)
+    return nil
+  }
+
+  /// The unstarted ones and the running ones of operations that workers have.
+  private func parts(of operations: [OperationID]) -> (
+    held: [OperationID], running: [OperationID]
+  ) {
+    var (held, running): ([OperationID], [OperationID]) = ([], [])
+    for id in operations {
+      let isHeld = graphs[id.graph.number].cell(id.index).isHeldUnstarted
+      if isHeld { held.append(id) } else { running.append(id) }
+    }
+    return (held, running)
+  }
+
+  /// Answers a suspension once the recalls are answered.
+  private mutating func answerSuspension(
+    _ asker: Asker, _ held: [OperationID], _ running: [OperationID]
+  ) {
     deferred.append(
       DeferredRequest(
         asker: asker, awaiting: held.filter { state.isRecalling($0) },
         action: .answerSuspended(held + running)))
-    return nil
   }
 
   private mutating func createQueue(
@@ -273,25 +285,16 @@ extension Scheduler {
     } else if change.isSuspended != true {
       return .done(lastCommit)
     }
-    // Also if it was suspended before: a restart forgets the recalls.
-    recallBeyondLimit(id.number, into: &turn)
-    guard change.isSuspended == true else { return .done(turn.commit) }
-    let held = state.heldUnstarted(in: id)
-    let running = executingOperations(in: id)
-    deferred.append(
-      DeferredRequest(
-        asker: asker, awaiting: held.filter { state.isRecalling($0) },
-        action: .answerSuspended(held + running)))
-    return nil
-  }
-
-  private func executingOperations(in queue: QueueID) -> [OperationID] {
-    workers.numbers.flatMap { state.heldBy(WorkerID($0)) }.filter { id in
-      let graph = id.graph.number
-      let stage = graphs[graph].stageNumber(of: id.index)
-      return graphs[graph].cell(id.index).phase == .executing
-        && graphs[graph].queue(of: id.index, stage: stage) == queue
+    let isSuspending = change.isSuspended == true
+    guard isSuspending || queues[id.number].inFlight > queues[id.number].limit else {
+      return .done(turn.commit)
     }
+    let (held, running) = parts(of: operationsAtWorkers(in: id))
+    // Also if it was suspended before: a restart forgets the recalls.
+    recallBeyondLimit(of: id.number, among: held, into: &turn)
+    if !isSuspending { return .done(turn.commit) }
+    answerSuspension(asker, held, running)
+    return nil
   }
 
   private mutating func remove(

@@ -43,6 +43,8 @@ struct Graph: Blankable {
   /// The queues that belong to the graph and are removed with it.
   var ownQueues: [QueueID] = []
   var unfinished: UInt32
+  /// Operations handed over or executing.
+  var inFlight: UInt32 = 0
   /// Failures except allowed ones.
   var failures: UInt32 = 0
   var allowedFailures: UInt32 = 0

@@ -48,6 +48,9 @@ struct Queue: Blankable {
   /// Neither suspended nor at limit 0, which has the same effect (S65).
   var isRunning: Bool { !settings.isSuspended && settings.maximumConcurrent != 0 }
 
+  /// The number of operations that workers may have of it now.
+  var limit: UInt32 { isRunning ? settings.maximumConcurrent ?? .max : 0 }
+
   /// The number of operations that may still be handed over now.
   var room: UInt32 {
     if !isRunning { return 0 }

@@ -38,6 +38,18 @@ struct RankCounts: Equatable, Sendable {
     if byLevel.isEmpty { byService = [] }
   }
 
+  var isEmpty: Bool { byLevel.isEmpty }
+
+  /// Counts the entries of a queue under another service.
+  mutating func move(
+    queue: UInt32, from before: QualityOfService, to service: QualityOfService
+  ) {
+    guard let levels = byLevel[queue] else { return }
+    let count = levels.reduce(0, +)
+    byService[Int(before.rawValue)] -= count
+    byService[Int(service.rawValue)] += count
+  }
+
   /// The number of entries after a rank: of lower services, and of lower levels of its own queue.
   func count(below rank: Rank) -> UInt32 {
     if byService.isEmpty { return 0 }

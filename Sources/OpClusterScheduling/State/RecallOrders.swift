@@ -19,16 +19,6 @@ extension ClusterState {
       && graphs[id.graph.number].cell(id.index).flags.contains(.recalling)
   }
 
-  /// The operations of a queue that are handed over and unstarted, by worker and time.
-  func heldUnstarted(in queue: QueueID) -> [OperationID] {
-    workers.numbers.flatMap { heldBy(WorkerID($0)) }.filter { id in
-      let graph = id.graph.number
-      let stage = graphs[graph].stageNumber(of: id.index)
-      return graphs[graph].cell(id.index).isHeldUnstarted
-        && graphs[graph].queue(of: id.index, stage: stage) == queue
-    }
-  }
-
   /// Tells the worker to forget an attempt that has become impossible.
   mutating func dropAtWorker(
     _ id: OperationID, _ cell: OperationCell, into turn: inout SchedulingTurn

@@ -42,6 +42,13 @@ struct WorkerRecord: Blankable {
     held -= 1
   }
 
+  /// Counts what it holds of a queue under another service.
+  mutating func moveHeld(
+    of queue: UInt32, from before: QualityOfService, to service: QualityOfService
+  ) {
+    heldByRank.move(queue: queue, from: before, to: service)
+  }
+
   /// The number of further operations of a rank that it may hold, of `window` in all. Lower-ranked
   /// ones that it holds do not count, since workers order their operations by the same rule. Visits
   /// each service and level.

@@ -118,12 +118,14 @@ extension Scheduler {
   }
 
   /// Recalls the newest operations that were handed over beyond the limit of a queue (S66).
-  mutating func recallBeyondLimit(_ queue: UInt32, into turn: inout SchedulingTurn) {
-    let limit = queues[queue].isRunning ? queues[queue].settings.maximumConcurrent ?? .max : 0
+  ///
+  /// - Parameter held: Those that workers hold unstarted.
+  mutating func recallBeyondLimit(
+    of queue: UInt32, among held: [OperationID], into turn: inout SchedulingTurn
+  ) {
+    let limit = queues[queue].limit
     guard queues[queue].inFlight > limit else { return }
-    var surplus = queues[queue].inFlight - limit
-    for id in state.heldUnstarted(in: QueueID(queue)).reversed() where surplus > 0 {
-      surplus -= 1
+    for id in held.suffix(Int(queues[queue].inFlight - limit)).reversed() {
       state.askRecall(id, into: &turn)
     }
   }

@@ -11,10 +11,8 @@ extension ClusterState {
     // The queue is empty, but classes may be set aside in its line because of the former pool.
     if queues[id.number].settings.pool != settings.pool { queues[id.number].line = Line() }
     queueByName[queues[id.number].settings.name] = nil
-    let held = settings.qos == queues[id.number].settings.qos ? [] : heldUnstarted(in: id)
-    for operation in held { countHeld(operation, isHeld: false) }
+    recountHeld(of: id.number, as: settings.qos)
     queues[id.number].settings = settings
-    for operation in held { countHeld(operation, isHeld: true) }
     queueByName[settings.name] = id
     emit(.queueChanged(settings), about: .queue(id), into: &turn)
     if !wasRunning, queues[id.number].isRunning { endCancelledMembers(id.number, into: &turn) }
@@ -81,6 +79,17 @@ extension ClusterState {
     countHeld(id, isHeld: true)
     emit(.priority(priority), id, into: &turn)
     if graphs[graph].cell(id.index).isInLine { enterLine(id, stage) }
+  }
+
+  /// Counts what workers hold of a queue under another service; visits each worker, if any holds
+  /// something of it.
+  private mutating func recountHeld(of queue: UInt32, as service: QualityOfService) {
+    let before = queues[queue].settings.qos
+    if before == service || queues[queue].held.isEmpty { return }
+    queues[queue].held.move(queue: queue, from: before, to: service)
+    for number in workers.numbers {
+      workers[number].moveHeld(of: queue, from: before, to: service)
+    }
   }
 
   /// Adds or removes a held operation in the counts by rank; called before and after a change of

@@ -209,6 +209,7 @@ extension ClusterState {
 
   private mutating func recount(_ graph: UInt32) {
     graphs[graph].unfinished = 0
+    graphs[graph].inFlight = 0
     graphs[graph].externalDependents = [:]
     for stage in graphs[graph].stages.indices {
       var counts = StateCounts()
@@ -314,6 +315,7 @@ extension ClusterState {
   private mutating func sitDown(
     _ id: OperationID, _ cell: OperationCell, _ stage: Int, _ queue: UInt32
   ) {
+    graphs[id.graph.number].inFlight += 1
     graphs[id.graph.number].stages[stage].inFlight += 1
     queues[queue].inFlight += 1
     guard workers.contains(cell.worker) else { return }

@@ -19,6 +19,7 @@ extension ClusterState {
       cell.worker = worker.number
       if before.phase == .waiting { cell.flags.insert(.ahead) }
     }
+    graphs[graph].inFlight += 1
     graphs[graph].stages[stage].inFlight += 1
     queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight += 1
     let demandClass = graphs[graph].stages[stage].demandClass
@@ -89,6 +90,7 @@ extension ClusterState {
       cell.flags.remove(.recalling)
     }
     if !turn.isReplay { turn.consequences.letGo.append((cell.worker, id, hasLeft: true)) }
+    graphs[graph].inFlight -= 1
     graphs[graph].stages[stage].inFlight -= 1
     queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight -= 1
     if !graphs[graph].stages[stage].parked.isEmpty { unparkStage(graph, stage) }
