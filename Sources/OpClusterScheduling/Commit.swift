@@ -64,6 +64,7 @@ extension Scheduler {
     guard let conversation = conversations.find(worker) else { return }
     if let peer = conversation.peer { workerByPeer[peer] = nil }
     unwellWorkers.remove(worker)
+    forgetTold(to: worker)
     conversations.remove(worker)
   }
 

@@ -34,6 +34,8 @@ public struct Scheduler: Sendable {
   var capacityChanges: UInt32 = 0
   /// Workers with processes that KILL does not end; usually few.
   var unwellWorkers: Set<UInt32> = []
+  /// The workers that were told of each living graph.
+  var toldWorkers = ToldWorkers()
   var backoffs: Heap<Backoff> = []
   var alarms: Heap<Alarm> = []
   /// The ends of rests and tries of workers after failed starts; some entries are obsolete, since

@@ -11,6 +11,7 @@ extension Scheduler {
       if let broken = check(graph: number, &workerTotals, &queueTotals) { return broken }
     }
     if let broken = checkRunning() { return broken }
+    if let broken = checkTold() { return broken }
     if let broken = checkOutputs() { return broken }
     if let broken = checkKeys() { return broken }
     for number in queues.numbers {
@@ -95,6 +96,24 @@ extension Scheduler {
     }
     return living == keys.livingCount
       ? nil : "\(keys.livingCount) keys of graphs that live, found \(living)"
+  }
+
+  /// Workers and living graphs agree about what was told.
+  private func checkTold() -> String? {
+    var count = 0
+    for number in workers.numbers {
+      for graph in conversations[number].toldTemplates.keys.sorted() {
+        count += 1
+        if !graphs.contains(graph.number) {
+          return "worker \(workers[number].name) remembers graph \(graph.number), which has ended"
+        }
+        if !toldWorkers.contains(number, of: graph) {
+          return "graph \(graph.number) does not know that it was told to \(workers[number].name)"
+        }
+      }
+    }
+    return count == toldWorkers.count
+      ? nil : "graphs know of \(toldWorkers.count) workers that were told, found \(count)"
   }
 
   /// Progress and waits are kept only for attempts that a worker has.

@@ -360,7 +360,7 @@ extension Scheduler {
     let queueName = queues[named.number].settings.name
     let template = UInt32(stage)
     if conversations[worker.number].knows(template, of: graph, queue: queueName) { return named }
-    conversations[worker.number].tell(template, of: graph, queue: queueName)
+    noteTold(template, of: graph, queue: queueName, to: worker.number)
     var announcement = graphs[graph.number].announcement(
       of: stage, queues[own.number].settings.qos)
     announcement.queueName = queueName

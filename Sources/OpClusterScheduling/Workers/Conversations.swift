@@ -127,6 +127,7 @@ extension Scheduler {
     lastConversation = lastConversation == .max ? 1 : lastConversation + 1
     unwellWorkers.remove(number)
     endTrouble(of: number)
+    forgetTold(to: number)
     conversations[number].begin(peer, hello, number: lastConversation, at: turn.now)
     compareWithKinds(number)
     let stale = reconcile(worker, hello, into: &turn)
@@ -419,18 +420,6 @@ extension Scheduler {
       result.cause = .workerStopped
       state.note(result, of: id, ends: true, by: worker, into: &turn)
       commit(.finished(id, result), into: &turn)
-    }
-  }
-
-  /// Lets workers forget ended graphs. Visits each worker for each graph.
-  mutating func forgetAtWorkers(_ graphs: [GraphID], into turn: inout SchedulingTurn) {
-    for graph in graphs {
-      for number in workers.numbers where conversations[number].toldTemplates[graph] != nil {
-        conversations[number].toldTemplates[graph] = nil
-        if conversations[number].peer == nil { continue }
-        let at = turn.orders(for: WorkerID(number))
-        turn.orders[at].orders.forgottenGraphs.append(graph)
-      }
     }
   }
 

@@ -71,7 +71,7 @@ struct WorkerConversation: Blankable {
   static var blank: WorkerConversation { WorkerConversation(heard: .zero) }
 
   /// Begins a new conversation with the worker's own description. Held bytes and the speed stay
-  /// valid.
+  /// valid; the caller forgets what was told.
   mutating func begin(
     _ peer: PeerID, _ hello: WorkerHello, number: UInt32, at now: Instant
   ) {
@@ -85,7 +85,6 @@ struct WorkerConversation: Blankable {
     lastHeard = now
     wasHeard = true
     isSuspect = false
-    toldTemplates = [:]
     offered = hello.capacity
     // None until its first report.
     _ = note(unkillable: [], demand: .none)
@@ -155,34 +154,6 @@ struct WorkerConversation: Blankable {
   /// Whether it knows a template with the queue's present name.
   func knows(_ template: UInt32, of graph: GraphID, queue name: String) -> Bool {
     toldTemplates[graph]?.queue(of: template) == name
-  }
-
-  /// Notes that it was told a template with the queue's present name.
-  mutating func tell(_ template: UInt32, of graph: GraphID, queue name: String) {
-    toldTemplates[graph, default: ToldTemplates()].tell(template, queue: name)
-  }
-
-  /// The queue names of one graph's templates. Most graphs have one template.
-  struct ToldTemplates: Sendable {
-    private var first: String?
-    /// From the second template on, as far as they were told.
-    private var others: [String?] = []
-
-    func queue(of template: UInt32) -> String? {
-      if template == 0 { return first }
-      let at = Int(template) - 1
-      return others.indices.contains(at) ? others[at] : nil
-    }
-
-    mutating func tell(_ template: UInt32, queue name: String) {
-      if template == 0 {
-        first = name
-        return
-      }
-      let at = Int(template) - 1
-      while others.count <= at { others.append(nil) }
-      others[at] = name
-    }
   }
 
   // MARK: - Credit in bytes (G27)
