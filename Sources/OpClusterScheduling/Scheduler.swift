@@ -25,7 +25,7 @@ public struct Scheduler: Sendable {
   // Not durable
   var timing: Timing
   /// One conversation for each of `workers`, under the same number.
-  var conversations = Registry<WorkerConversation>()
+  var conversations = WatchedRegistry<WorkerConversation>()
   var workerByPeer: [PeerID: WorkerID] = [:]
   /// Counts the conversations of this life: a lost session that returns must not get the number of
   /// an earlier conversation.
@@ -34,6 +34,12 @@ public struct Scheduler: Sendable {
   var capacityChanges: UInt32 = 0
   /// Workers with processes that KILL does not end; usually few.
   var unwellWorkers: Set<UInt32> = []
+  /// The workers by what they can take and by their deadlines.
+  var workerIndex = WorkerIndex()
+  /// By demand class. Looked up, never iterated.
+  var eligibleWorkers: [Int: EligibleWorkers] = [:]
+  /// Workers whose welcome may wait for the disk.
+  var welcomedWorkers: [UInt32] = []
   /// The workers that were told of each living graph.
   var toldWorkers = ToldWorkers()
   var backoffs: Heap<Backoff> = []
@@ -67,7 +73,7 @@ public struct Scheduler: Sendable {
   var mayHaveGoneBack = false
   /// Scratch storage of `assign`; has no meaning between turns.
   var assignmentPass = AssignmentPass()
-  /// The number of visited workers, and of their orders; for tests.
+  /// The number of visited workers, of nodes of their index, and of their orders; for tests.
   var looks = 0
   /// The latest progress report of each running attempt.
   var progress: [OperationID: OperationRow.Progress] = [:]
@@ -89,7 +95,7 @@ extension Scheduler {
   var counters: Counters { state.counters }
   var graphs: Registry<Graph> { _read { yield state.graphs } }
   var queues: Registry<Queue> { _read { yield state.queues } }
-  var workers: Registry<WorkerRecord> { _read { yield state.workers } }
+  var workers: WatchedRegistry<WorkerRecord> { _read { yield state.workers } }
   var classes: DemandClasses { _read { yield state.classes } }
   var ended: [GraphID: EndedGraph] { _read { yield state.ended } }
   var keys: SubmissionKeys { _read { yield state.keys } }

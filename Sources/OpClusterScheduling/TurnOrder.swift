@@ -60,5 +60,6 @@ extension Scheduler {
     state.close(&turn)
     settleWelcomes(&turn)
     sendOrders(into: &turn)
+    renewIndex(at: turn.now)
   }
 }

@@ -15,7 +15,7 @@ import Testing
     "askRecall", "recallAhead", "markRecalling",
     // Marks of operations, stages and graphs
     "pin", "unpin", "endBackoff", "setUnable", "separate", "markStopped", "own",
-    "takeFailedGraphs", "takeNewKinds", "citedGraphs",
+    "takeFailedGraphs", "takeNewKinds", "takeChangedWorkers", "citedGraphs",
     // Lines
     "takeLine", "putBack", "enterLine", "forgetEmptyLines", "parkInGraph", "parkInStage",
   ]

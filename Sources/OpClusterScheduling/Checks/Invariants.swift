@@ -12,6 +12,7 @@ extension Scheduler {
     }
     if let broken = checkRunning() { return broken }
     if let broken = checkTold() { return broken }
+    if let broken = brokenIndex() { return broken }
     if let broken = checkOutputs() { return broken }
     if let broken = checkKeys() { return broken }
     for number in queues.numbers {

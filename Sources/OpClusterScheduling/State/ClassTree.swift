@@ -38,6 +38,21 @@ struct DemandAmounts: Hashable, Sendable {
   }
 
   @inline(__always)
+  mutating func raise(by other: DemandAmounts) {
+    cpus = max(cpus, other.cpus)
+    memory = max(memory, other.memory)
+    gpus = max(gpus, other.gpus)
+    kinds |= other.kinds
+  }
+
+  /// Whether nothing in `other` is beyond these bounds.
+  @inline(__always)
+  func cover(_ other: DemandAmounts) -> Bool {
+    other.cpus <= cpus && other.memory <= memory && other.gpus <= gpus
+      && other.kinds & ~kinds == 0
+  }
+
+  @inline(__always)
   mutating func lower(by other: DemandAmounts) {
     cpus = min(cpus, other.cpus)
     memory = min(memory, other.memory)
@@ -47,7 +62,7 @@ struct DemandAmounts: Hashable, Sendable {
 }
 
 /// The maximum that the workers of a pass take. Each bound may come from a different worker.
-struct Reach: Sendable {
+struct Reach: Equatable, Sendable {
   var now: DemandAmounts
   /// The maximum as long as the workers stay the same.
   var ever: DemandAmounts

@@ -12,7 +12,7 @@ struct ClusterState: Sendable {
   var counters = Counters()
   var graphs = Registry<Graph>()
   var queues = Registry<Queue>()
-  var workers = Registry<WorkerRecord>()
+  var workers = WatchedRegistry<WorkerRecord>()
   var ended: [GraphID: EndedGraph] = [:]
   var endedOrder: Deque<GraphID> = []
   var keys = SubmissionKeys()

@@ -100,6 +100,8 @@ struct DemandClasses: Sendable {
 
   /// Kinds in slots below this are compared with workers in advance, the others on demand.
   static let comparedKinds = 1_024
+  /// Kinds in slots below this have a bit that no other kind shares, for those that are compared.
+  static let exactKinds = 64
   /// The bit of operations inside the coordinator; the kinds share the other bits in turn.
   static let insideBit: UInt64 = 1 << 63
 

@@ -65,6 +65,9 @@ extension ClusterState {
     return newKinds
   }
 
+  /// The workers that came, left or may have changed since the last call.
+  mutating func takeChangedWorkers() -> [UInt32] { workers.takeChanged() }
+
   // MARK: - Lines
 
   /// Moves the line out of a queue, so that it can be changed while the state is read. The caller

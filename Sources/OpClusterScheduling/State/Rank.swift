@@ -24,21 +24,31 @@ struct Rank: Hashable, Sendable {
 struct RankCounts: Equatable, Sendable {
   private var byService: [UInt32] = []
   private var byLevel: [UInt32: [UInt32]] = [:]
+  /// Of all queues.
+  private var levels: [UInt32] = []
 
   mutating func add(_ rank: Rank) {
-    if byService.isEmpty { byService = Array(repeating: 0, count: Rank.services) }
+    if byService.isEmpty {
+      byService = Array(repeating: 0, count: Rank.services)
+      levels = Array(repeating: 0, count: Line.levelCount)
+    }
     byService[rank.service] += 1
+    levels[rank.level] += 1
     byLevel[rank.queue, default: Array(repeating: 0, count: Line.levelCount)][rank.level] += 1
   }
 
   mutating func remove(_ rank: Rank) {
     byService[rank.service] -= 1
+    levels[rank.level] -= 1
     byLevel[rank.queue]?[rank.level] -= 1
     if byLevel[rank.queue]?.allSatisfy({ $0 == 0 }) == true { byLevel[rank.queue] = nil }
-    if byLevel.isEmpty { byService = [] }
+    if byLevel.isEmpty { (byService, levels) = ([], []) }
   }
 
   var isEmpty: Bool { byLevel.isEmpty }
+
+  /// The lowest level of an entry of any queue; the highest number if there is none.
+  var lowestLevel: UInt8 { levels.firstIndex { $0 > 0 }.map { UInt8($0) } ?? .max }
 
   /// Counts the entries of a queue under another service.
   mutating func move(

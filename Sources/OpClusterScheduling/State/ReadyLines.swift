@@ -67,6 +67,30 @@ extension ClusterState {
       && (level == Line.barrierLevel || Line.level(of: priority) == level)
   }
 
+  /// The number of first operations of a run that stand in line, if the first `known` do. An
+  /// untouched page counts as one look.
+  func standing(
+    _ run: ReadyRun, _ level: Int, _ stage: Int, from known: UInt32, atMost most: UInt32,
+    _ looks: inout Int
+  ) -> UInt32 {
+    let graph = run.graph.number
+    var valid = known
+    while valid < most {
+      looks += 1
+      let index = run.first + valid
+      if !graphs[graph].cells.hasPage(of: index) {
+        guard graphs[graph].stages[stage].pristine.phase == .ready else { break }
+        let next = graphs[graph].cells.pageBoundary(after: index, before: run.first + run.count)
+        valid = min(most, next - run.first)
+      } else if standsInLine(run, valid, level, stage) {
+        valid += 1
+      } else {
+        break
+      }
+    }
+    return valid
+  }
+
   /// The class in which an operation stands in line: its stage's own class if that exists and no
   /// worker failed to start this operation, else the common one.
   func classInLine(_ graph: UInt32, _ stage: Int, _ index: UInt32) -> Int {

@@ -4,7 +4,7 @@
 import DequeModule
 import OpClusterModel
 
-struct WorkerRecord: Blankable {
+struct WorkerRecord: Watchable {
   let id: WorkerID
   let name: String
   let session: WorkerSession
@@ -21,6 +21,7 @@ struct WorkerRecord: Blankable {
   /// All operations handed to it, oldest first. Obsolete entries are skipped, and swept when there
   /// are many.
   var holdings: Deque<OperationID> = []
+  var isNoted = false
 
   init(id: WorkerID, name: String, session: WorkerSession) {
     self.id = id
@@ -47,6 +48,15 @@ struct WorkerRecord: Blankable {
     of queue: UInt32, from before: QualityOfService, to service: QualityOfService
   ) {
     heldByRank.move(queue: queue, from: before, to: service)
+  }
+
+  /// The lowest level of what it holds unstarted; the highest number if it holds nothing.
+  var lowestLevel: UInt8 { heldByRank.lowestLevel }
+
+  /// At least the number of further operations of any rank that it may hold.
+  func mostRoom(within window: UInt32) -> UInt32 {
+    if held < window { return window - held }
+    return held < Limits.heldPerWorker ? window : 0
   }
 
   /// The number of further operations of a rank that it may hold, of `window` in all. Lower-ranked

@@ -21,12 +21,10 @@ extension Scheduler {
     var pass = AssignmentPass()
     swap(&pass, &assignmentPass)
     defer { swap(&pass, &assignmentPass) }
+    renewIndex(at: turn.now)
     pass.begin()
-    workers.forEachNumber { number in
-      if takesWork(number) { pass.workers.append(number) }
-      return true
-    }
-    pass.compareWorkers(conversations: lastConversation &+ capacityChanges)
+    pass.compareWorkers(
+      takers: workerIndex.takersVersion, conversations: lastConversation &+ capacityChanges)
     var joined = false
     if isOnly {
       while true {
@@ -98,20 +96,23 @@ extension Scheduler {
     _ queue: UInt32, atMost share: UInt32, _ pass: inout AssignmentPass,
     into turn: inout SchedulingTurn
   ) -> Service {
-    let pool = pass.pool(of: queue, queues[queue].settings) { workers($0, inPoolOf: queue) }
+    let pool = pass.pool(of: queue, queues[queue].settings.pool) {
+      looks += workers.count
+      return workers.numbers.filter { takesWork($0) && isInPool($0, of: queue) }
+    }
     while true {
+      renewIndex(at: turn.now)
       let room = queues[queue].room
       if room == 0 { return .nothing }
       var line = state.takeLine(of: queue)
-      let service = queues[queue].settings.qos
       guard let candidate = nextCandidate(&line, queue, room, &pass, pool, at: turn.now) else {
         state.putBack(&line, of: queue)
         return .nothing
       }
       let stage = graphs[candidate.run.graph.number].stageNumber(of: candidate.run.first)
-      let wanted = min(
-        candidate.valid, room, share, state.parallelRoom(candidate.run.graph.number, stage))
+      let most = min(room, share, state.parallelRoom(candidate.run.graph.number, stage))
       if classes[candidate.demandClass].demandClass.isInside {
+        let wanted = min(candidate.valid, most)
         line.take(wanted, of: candidate)
         state.putBack(&line, of: queue)
         join(candidate.run, wanted, into: &turn)
@@ -136,15 +137,13 @@ extension Scheduler {
         state.enterLine(candidate.run, queue, demandClass: demandClass, level: candidate.level)
         continue
       }
-      let doubt = doubt(about: candidate.run)
-      let able = workers(pool ?? pass.workers, ableToStart: candidate.run)
-      guard
-        let (worker, fitting) = chooseWorker(
-          candidate, Rank(service, queue: queue, level: candidate.level),
-          workers(able, admitting: doubt),
-          bytes: mostBytes(graph: candidate.run.graph.number, stage), at: turn.now)
-      else {
-        if doubt == .none, able.count == (pool ?? pass.workers).count {
+      let wanted = Handover(
+        demandClass: candidate.demandClass,
+        rank: Rank(queues[queue].settings.qos, queue: queue, level: candidate.level),
+        bytes: mostBytes(graph: candidate.run.graph.number, stage))
+      let few = candidates(for: candidate.run, pool)
+      guard let choice = chooseWorker(for: wanted, among: few?.workers, at: turn.now) else {
+        if few?.isRestricted != true {
           passOver(candidate, queue, &line, &pass, pool, at: turn.now)
         } else {
           // Removed from the line, so that it does not block others.
@@ -154,10 +153,10 @@ extension Scheduler {
         state.putBack(&line, of: queue)
         continue
       }
-      let count = min(wanted, fitting)
+      let count = portion(of: candidate, stage, choice, atMost: most, bytes: wanted.bytes, &pass)
       line.take(count, of: candidate)
       state.putBack(&line, of: queue)
-      dispatch(candidate.run, count, to: worker, into: &turn)
+      dispatch(candidate.run, count, to: WorkerID(choice.worker), into: &turn)
       pass.reach.removeAll(keepingCapacity: true)
       rotation = queue
       return .dispatched
@@ -170,7 +169,7 @@ extension Scheduler {
     _ pool: [UInt32]?, at now: Instant
   ) -> Line.Candidate? {
     line.begin(pass: pass.number, workersVersion: pass.workersVersion)
-    let (candidates, closedKinds) = (pool ?? pass.workers, pass.closedKinds)
+    let closedKinds = pass.closedKinds
     // The limits of a pool do not apply to other queues.
     var (reaches, steps) = (pool == nil ? pass.reach : [:], pass.steps)
     defer {
@@ -180,13 +179,13 @@ extension Scheduler {
     while let candidate = line.first(
       within: { level in
         let rank = state.reachRank(queue, level: level)
-        var reach = reaches[rank] ?? reachOfWorkers(candidates, for: rank, at: now)
+        var reach = reaches[rank] ?? reachOfWorkers(pool, for: rank, at: now)
         reaches[rank] = reach
         reach.now.kinds &= ~closedKinds
         return reach
       },
       &steps,
-      settle: { settleHead($0, $1, atMost: min(room, 1024), candidates, now) })
+      settle: { settleHead($0, $1, atMost: min(room, LineHeads.most)) })
     {
       let isFull = pass.isFull(candidate.demandClass)
       // A class full for others may have room for operations that rank above its own queue's.
@@ -196,7 +195,7 @@ extension Scheduler {
       line.setAside(candidate, untilWorkersChange: false)
     }
     // Removes obsolete runs, so that they do not count as waiting operations.
-    _ = line.stands(above: -1) { settleHead($0, $1, atMost: 1, candidates, now) }
+    _ = line.stands(above: -1) { settleHead($0, $1, atMost: 1) }
     return nil
   }
 
@@ -213,11 +212,10 @@ extension Scheduler {
     }
     pass.noteFull(number)
     let rank = state.reachRank(queue, level: candidate.level)
-    if lacksNamed(number, pass.workers, rank, at: now) {
+    if lacksNamed(number, rank, at: now) {
       pass.closedKinds |= classes.bit(ofKind: classes[number].kind)
     }
-    line.setAside(
-      candidate, untilWorkersChange: !pass.workers.contains { fits($0, number) })
+    line.setAside(candidate, untilWorkersChange: eligible(number) == 0)
   }
 
   /// Passes join points through all states at once, inside the coordinator (S4).
@@ -230,47 +228,49 @@ extension Scheduler {
 
   // MARK: - Choosing a worker
 
-  /// The worker for operations of a class, and how many of them it takes: the emptiest worker that
-  /// can start them at once; else one that soon can; else, for a large operation that small ones
-  /// would starve, one that reserves its room for it.
-  ///
-  /// - Parameter bytes: The maximum of bytes that each operation brings along.
-  private func chooseWorker(
-    _ candidate: Line.Candidate, _ rank: Rank, _ candidates: [UInt32], bytes: Int, at now: Instant
-  ) -> (WorkerID, UInt32)? {
-    let demandClass = candidate.demandClass
-    let demand = classes[demandClass].demandClass.demand
-    var eligible: UInt32 = 0
-    var best: (worker: UInt32, count: UInt32, score: Double)?
-    var next: (worker: UInt32, count: UInt32, score: Double)?
-    var reserve: UInt32?
-    for number in candidates where fits(number, demandClass) {
-      // It was tried in this pass.
-      if conversations[number].isResting { continue }
-      eligible += 1
-      guard conversations[number].hasRoom(for: bytes) else { continue }
-      let free = free(number)
-      let fitting = free.count(fitting: demand)
-      if fitting > 0, conversations[number].reservation == nil {
-        let score = free.cpus.units / max(conversations[number].capacity.cpus.units, 0.001)
-        if best.map({ score > $0.score }) ?? true { best = (number, fitting, score) }
-        continue
-      }
-      let room = room(at: number, for: rank, at: now)
-      if room > 0 {
-        if next.map({ Double(room) > $0.score }) ?? true { next = (number, room, Double(room)) }
-      } else if workers[number].held == 0, free.cpus > .zero, reserve == nil {
-        reserve = number
-      }
-    }
-    guard let chosen = best ?? next else {
-      return reserve.map { (WorkerID($0), 1) }
-    }
-    let share = (candidate.valid + eligible - 1) / max(eligible, 1)
-    let isTry = isTry(
-      chosen.worker, OperationID(graph: candidate.run.graph, index: candidate.run.first))
-    let count = isTry ? 1 : min(chosen.count, max(share, 1))
-    return (WorkerID(chosen.worker), min(count, conversations[chosen.worker].count(fitting: bytes)))
+  /// The only workers that may take the first operation of a run, and whether that is because of
+  /// the operation itself; nil: all that take work.
+  private mutating func candidates(
+    for run: ReadyRun, _ pool: [UInt32]?
+  ) -> (workers: [UInt32], isRestricted: Bool)? {
+    let doubt = doubt(about: run)
+    let graph = run.graph.number
+    let isPeculiar =
+      doubt != .none || graphs[graph].unable[run.first] != nil
+      || graphs[graph].avoided[run.first] != nil
+    if !isPeculiar { return pool.map { ($0, isRestricted: false) } }
+    looks += workers.count
+    let all = pool ?? workers.numbers.filter { takesWork($0) }
+    let able = workers(all, ableToStart: run)
+    return (
+      workers(able, admitting: doubt),
+      isRestricted: doubt != .none || able.count < all.count
+    )
+  }
+
+  /// How many of a candidate's operations its worker gets: as many as it takes, but no more than
+  /// its share, so that the others get some. Looks at as many of them as decide that.
+  private func portion(
+    of candidate: Line.Candidate, _ stage: Int, _ choice: WorkerChoice, atMost most: UInt32,
+    bytes: Int, _ pass: inout AssignmentPass
+  ) -> UInt32 {
+    let first = OperationID(graph: candidate.run.graph, index: candidate.run.first)
+    var count = min(
+      choice.count, most, conversations[choice.worker].count(fitting: bytes))
+    if isTry(choice.worker, first) { count = 1 }
+    if count <= 1 { return 1 }
+    let eligible = max(choice.eligible, 1)
+    let (others, isTooMuch) = (count - 1).multipliedReportingOverflow(by: eligible)
+    let bound = min(isTooMuch ? .max - 1 : others, LineHeads.most - 1) + 1
+    let valid = state.standing(
+      candidate.run, candidate.level, stage, from: candidate.valid,
+      atMost: min(bound, candidate.run.count, queues[queueNumber(of: first, stage)].room),
+      &pass.steps)
+    return min(count, valid, max((valid + eligible - 1) / eligible, 1))
+  }
+
+  private func queueNumber(of id: OperationID, _ stage: Int) -> UInt32 {
+    graphs[id.graph.number].queue(of: id.index, stage: stage).number
   }
 
   // MARK: - Handing over

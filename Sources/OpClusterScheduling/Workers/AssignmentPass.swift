@@ -6,33 +6,46 @@ import OpClusterModel
 struct AssignmentPass: Sendable {
   /// Counts the passes.
   var number: UInt64 = 0
-  /// The workers that take new work.
-  var workers: [UInt32] = []
-  /// Counts the changes of these workers or of their properties.
+  /// Counts the changes of the workers that take new work, or of their properties.
   var workersVersion: UInt64 = 0
+  private var takers: UInt64 = 0
   private var conversations: UInt32 = 0
-  private var earlier: [UInt32] = []
   /// The remaining reach of these workers by rank, as far as computed since the last change.
   var reach: [Rank: Reach] = [:]
   /// By demand class: the pass in which no worker could take any more of it.
   private var fullIn: [UInt64] = []
   /// The kinds that fit nowhere in this pass, by bit.
   var closedKinds: UInt64 = 0
-  /// The pools of queues that have one. Looked up, never iterated.
-  private var pools: [UInt32: [UInt32]] = [:]
+  /// The pools of queues that have one, as long as the workers stay the same. Looked up, never
+  /// iterated.
+  private var pools: [UInt32: Pool] = [:]
+  private struct Pool: Sendable {
+    var requirements: [LabelRequirement]
+    var workersVersion: UInt64
+    var workers: [UInt32]
+  }
   /// The total number of visited queues and classes, including tree nodes on the way.
   var steps = 0
 
-  /// The workers of a queue's pool, computed once per pass; nil: the queue has none, and takes any.
+  /// The workers of a queue's pool, computed again when the workers change; nil: the queue has
+  /// none, and takes any.
   mutating func pool(
-    of queue: UInt32, _ settings: QueueSettings, _ find: ([UInt32]) -> [UInt32]
+    of queue: UInt32, _ requirements: [LabelRequirement], _ find: () -> [UInt32]
   ) -> [UInt32]? {
-    if settings.pool.isEmpty { return nil }
-    if let known = pools[queue] { return known }
-    let found = find(workers)
-    pools[queue] = found
+    if requirements.isEmpty { return nil }
+    if let known = pools[queue], known.workersVersion == workersVersion,
+      known.requirements == requirements
+    {
+      return known.workers
+    }
+    // The pools of removed queues go as well.
+    if pools.count >= Self.mostPools { pools.removeAll() }
+    let found = find()
+    pools[queue] = Pool(
+      requirements: requirements, workersVersion: workersVersion, workers: found)
     return found
   }
+  private static let mostPools = 256
 
   func isFull(_ demandClass: Int) -> Bool {
     demandClass < fullIn.count && fullIn[demandClass] == number
@@ -45,16 +58,14 @@ struct AssignmentPass: Sendable {
 
   mutating func begin() {
     number += 1
-    if !pools.isEmpty { pools.removeAll() }
     reach.removeAll(keepingCapacity: true)
     closedKinds = 0
-    swap(&workers, &earlier)
-    workers.removeAll(keepingCapacity: true)
   }
 
-  /// Compares the workers with those of the previous pass; call it after naming all.
-  mutating func compareWorkers(conversations: UInt32) {
-    if workers != earlier || conversations != self.conversations { workersVersion += 1 }
+  /// Compares the workers with those of the previous pass.
+  mutating func compareWorkers(takers: UInt64, conversations: UInt32) {
+    if takers != self.takers || conversations != self.conversations { workersVersion += 1 }
+    self.takers = takers
     self.conversations = conversations
   }
 }

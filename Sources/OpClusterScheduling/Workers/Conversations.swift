@@ -120,7 +120,7 @@ extension Scheduler {
       workerByPeer[old] = nil
       turn.atOnce.append(.close(old))
     }
-    turn.orders.removeAll { $0.worker == number }
+    turn.dropOrders(for: number)
     workerByPeer[peer] = worker
     let isBackAfterRestart = conversations[number].increment == 0
     // The number may wrap around: by then no conversation with the first number is left.
@@ -138,6 +138,7 @@ extension Scheduler {
     turn.afterDurable.append(.toWorker(peer, .welcome(welcome)))
     conversations[number].welcomedIn = turn.commit
     turn.welcomed.append(number)
+    welcomedWorkers.append(number)
     conversations[number].lastSpoken = turn.now
     // Repeated: the order to leave may have been lost with the previous conversation.
     if workers[number].isDraining { _ = turn.orders(for: worker) }
@@ -240,13 +241,14 @@ extension Scheduler {
     let pause = turn.now - lastTick
     lastTick = turn.now
     let isOwnPause = pause > timing.heartbeat * 3
-    for number in workers.numbers {
-      if isOwnPause { conversations[number].lastHeard = conversations[number].lastHeard + pause }
-      if waitsForWelcome(number, durable) {
-        conversations[number].lastHeard = max(conversations[number].lastHeard, turn.now)
-        conversations[number].lastSpoken = turn.now
-        continue
+    if isOwnPause {
+      looks += workers.count
+      for number in workers.numbers {
+        conversations[number].lastHeard = conversations[number].lastHeard + pause
       }
+    }
+    excuseWelcomed(durable, at: turn.now)
+    for number in workersDue(at: turn.now) where !waitsForWelcome(number, durable) {
       let silence = turn.now - conversations[number].lastHeard
       if silence > timing.lost {
         lose(WorkerID(number), into: &turn)
@@ -265,6 +267,25 @@ extension Scheduler {
     ringAlarms(into: &turn)
   }
 
+  /// The workers to which a tick has something to say, or about which something to decide.
+  private mutating func workersDue(at now: Instant) -> [UInt32] {
+    renewIndex(at: now)
+    return workerIndex.workers(&looks) { $0.due <= now }
+  }
+
+  /// Lets the silence of workers whose welcome still waits for the disk begin now.
+  private mutating func excuseWelcomed(_ durable: CommitIndex, at now: Instant) {
+    if welcomedWorkers.isEmpty { return }
+    looks += welcomedWorkers.count
+    welcomedWorkers = welcomedWorkers.filter { number in
+      workers.contains(number) && waitsForWelcome(number, durable)
+    }
+    for number in welcomedWorkers {
+      conversations[number].lastHeard = max(conversations[number].lastHeard, now)
+      conversations[number].lastSpoken = now
+    }
+  }
+
   /// Whether its welcome still waits for the disk. It cannot report before the welcome arrives, so
   /// its silence is the coordinator's fault (F51).
   private func waitsForWelcome(_ worker: UInt32, _ durable: CommitIndex) -> Bool {
@@ -274,9 +295,10 @@ extension Scheduler {
   /// Sends heartbeats only, while decisions wait for the disk (G22): a worker without heartbeats
   /// gives up its operations. Changes no fact.
   public mutating func keepTalking(_ durable: CommitIndex, into turn: inout SchedulingTurn) {
-    for number in workers.numbers where !waitsForWelcome(number, durable) {
+    for number in workersDue(at: turn.now) where !waitsForWelcome(number, durable) {
       beat(number, into: &turn)
     }
+    renewIndex(at: turn.now)
   }
 
   /// Sends a heartbeat. It claims no fact, so unlike orders it does not wait for the disk, and the
@@ -305,35 +327,6 @@ extension Scheduler {
       else { continue }
       state.endBackoff(of: id)
     }
-  }
-
-  /// The moment when the next `tick` is due; nil if nothing is awaited.
-  public func nextDeadline() -> Instant? {
-    var next = backoffs.min?.until
-    func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
-    if let alarm = alarms.min { consider(alarm.until) }
-    if let nextRestEnd { consider(nextRestEnd) }
-    if let exclusivesFrom { consider(exclusivesFrom) }
-    workers.forEachNumber { number in
-      let hasPeer = conversations[number].peer != nil
-      let isSuspect = conversations[number].isSuspect
-      if hasPeer, !isSuspect {
-        consider(conversations[number].lastSpoken + timing.heartbeat)
-      } else {
-        // A silent worker is checked regularly: a later tick would look like a pause of the
-        // coordinator, and would extend the silence again and again (F6).
-        consider(lastTick + timing.heartbeat)
-      }
-      consider(
-        conversations[number].lastHeard + (isSuspect || !hasPeer ? timing.lost : timing.suspect))
-      let surplus =
-        conversations[number].busySince
-        + Span(nanoseconds: Int64(WorkerConversation.patience * 1.1e9))
-      // Checked once; the remaining surplus does not wait for time.
-      if workers[number].held > 0, hasPeer, surplus > lastTick { consider(surplus) }
-      return true
-    }
-    return next
   }
 
   /// Declares a worker lost, because its lease has expired.
@@ -450,7 +443,7 @@ extension Scheduler {
         turn.afterDurable.append(.toWorker(peer, .orders(part)))
       }
     }
-    turn.orders.removeAll(keepingCapacity: true)
+    turn.forgetOrders()
   }
 }
 

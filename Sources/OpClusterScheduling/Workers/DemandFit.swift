@@ -29,6 +29,7 @@ extension Scheduler {
   /// Compares a worker with every kind again, after its hello.
   mutating func compareWithKinds(_ worker: UInt32) {
     conversations[worker].serves = []
+    conversations[worker].servedBits = 0
     conversations[worker].kindBits = 0
     conversations[worker].lacks = [:]
     for kind in 0..<classes.kindSlots { compare(worker, withKind: kind) }
@@ -46,6 +47,10 @@ extension Scheduler {
     while conversations[worker].serves.count <= kind { conversations[worker].serves.append(false) }
     // Also if false: the slot may have had another kind, which the worker served.
     conversations[worker].serves[kind] = isServed
+    if kind < DemandClasses.exactKinds {
+      conversations[worker].servedBits &= ~(1 << UInt64(kind))
+      if isServed { conversations[worker].servedBits |= 1 << UInt64(kind) }
+    }
     if bit == DemandClasses.insideBit { return }
     if classes.hasOwnBit(kind: kind) { conversations[worker].kindBits &= ~bit }
     if isServed { conversations[worker].kindBits |= bit }
@@ -53,9 +58,8 @@ extension Scheduler {
 
   // MARK: - Reach
 
-  /// The maximum that any worker of the pass could take. Demands beyond it fit nowhere; demands
-  /// within it may fit.
-  func reachOfWorkers(_ candidates: [UInt32], for rank: Rank, at now: Instant) -> Reach {
+  /// The maximum that any of these workers could take. Visits each of them.
+  func reachAmong(_ candidates: [UInt32], for rank: Rank, at now: Instant) -> Reach {
     let none = DemandAmounts(cpus: 0, memory: 0, gpus: 0, kinds: DemandClasses.insideBit)
     var reach = Reach(now: none, ever: none)
     for number in candidates {
@@ -73,7 +77,7 @@ extension Scheduler {
 
   /// Whether a worker takes any operation that it could ever run: ahead of time, or by a
   /// reservation.
-  private func takesAny(
+  func takesAny(
     _ worker: UInt32, _ free: Resources, _ rank: Rank, at now: Instant
   ) -> Bool {
     workers[worker].held == 0 && free.cpus > .zero || room(at: worker, for: rank, at: now) > 0
@@ -81,12 +85,12 @@ extension Scheduler {
 
   /// Whether no worker of the pass has enough of the named resources that a class demands, so that
   /// nothing of its kind fits.
-  func lacksNamed(
-    _ demandClass: Int, _ candidates: [UInt32], _ rank: Rank, at now: Instant
-  ) -> Bool {
+  mutating func lacksNamed(_ demandClass: Int, _ rank: Rank, at now: Instant) -> Bool {
     let wanted = classes[demandClass].demandClass.demand.custom
     if wanted.isEmpty || !classes.hasOwnBit(kind: classes[demandClass].kind) { return false }
-    return !candidates.contains { number in
+    looks += workers.count
+    return !workers.numbers.contains { number in
+      guard takesWork(number) else { return false }
       let free = free(number)
       return takesAny(number, free, rank, at: now)
         || wanted.allSatisfy { $0.amount <= free.amount(named: $0.name) }

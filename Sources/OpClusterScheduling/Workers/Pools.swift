@@ -13,12 +13,6 @@ extension Scheduler {
     return pool.isEmpty || pool.allSatisfy { $0.isMet(by: conversations[worker].labels) }
   }
 
-  /// The workers of a pass that may be given operations of a queue.
-  func workers(_ candidates: [UInt32], inPoolOf queue: UInt32) -> [UInt32] {
-    if queues[queue].settings.pool.isEmpty { return candidates }
-    return candidates.filter { isInPool($0, of: queue) }
-  }
-
   /// Whether a worker could ever run an operation in its present queue.
   func couldRun(_ worker: UInt32, _ id: OperationID) -> Bool {
     let graph = id.graph.number

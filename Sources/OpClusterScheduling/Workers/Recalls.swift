@@ -19,25 +19,17 @@ extension Scheduler {
   /// if that helps: another worker has room, or something more urgent waits (S47). A draining
   /// worker returns all of them.
   mutating func recallSurplus(into turn: inout SchedulingTurn) {
-    var isNeeded = false
-    workers.forEachNumber { number in
-      guard workers[number].held > 0 else { return true }
-      isNeeded =
-        workers[number].isDraining
-        || (turn.now - conversations[number].busySince).seconds > WorkerConversation.patience
-      return !isNeeded
-    }
-    if !isNeeded { return }
-    for number in workers.numbers
-    where workers[number].held > 0 && conversations[number].peer != nil {
+    renewIndex(at: turn.now)
+    guard workerIndex.whole.surplusSince <= turn.now else { return }
+    let now = turn.now
+    for number in workerIndex.workers(&looks, where: { $0.surplusSince <= now }) {
       if workers[number].isDraining {
         for id in state.heldBy(WorkerID(number)) { state.askRecall(id, into: &turn) }
         continue
       }
       let isSlow =
         (turn.now - conversations[number].busySince).seconds > WorkerConversation.patience
-      guard isSlow, free(number).isOverdrawn else { continue }
-      recallSurplus(of: number, into: &turn)
+      if isSlow { recallSurplus(of: number, into: &turn) }
     }
   }
 
@@ -133,7 +125,7 @@ extension Scheduler {
 
 extension Resources {
   /// Whether more is in use than there is.
-  fileprivate var isOverdrawn: Bool {
+  var isOverdrawn: Bool {
     cpus < .zero || memoryBytes < 0 || gpus < .zero || custom.contains { $0.amount < .zero }
   }
 }

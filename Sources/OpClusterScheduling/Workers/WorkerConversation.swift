@@ -3,12 +3,12 @@
 
 import OpClusterModel
 
-struct WorkerConversation: Blankable {
+struct WorkerConversation: Watchable {
   // From its hello:
   /// The capacity that it announced.
   private(set) var offered = Resources.none
   /// The usable part of it: without the resources of processes that KILL does not end.
-  private(set) var capacity = Resources.none
+  private(set) var capacity = Resources.none { didSet { fittingChanges &+= 1 } }
   /// The attempts with such processes.
   private(set) var unkillable: [AttemptID] = []
   /// Whether its last report named any.
@@ -17,11 +17,15 @@ struct WorkerConversation: Blankable {
   private(set) var types: [OperationType] = []
   /// Whether it serves a kind of demand, by slot of the kind, for the first
   /// `DemandClasses.comparedKinds`.
-  var serves: [Bool] = []
+  var serves: [Bool] = [] { didSet { fittingChanges &+= 1 } }
+  /// The same for the first `DemandClasses.exactKinds`, as bits.
+  var servedBits: UInt64 = 0
   /// The bits of the kinds that it may serve.
   var kindBits: UInt64 = 0
   /// The classes whose type it had announced but did not know, by number, with their serial.
-  var lacks: [Int: UInt64] = [:]
+  var lacks: [Int: UInt64] = [:] { didSet { fittingChanges &+= 1 } }
+  /// Counts the changes of what decides which classes fit.
+  private(set) var fittingChanges: UInt32 = 0
 
   // Messages:
   /// Its connection; nil if it is not connected.
@@ -62,9 +66,10 @@ struct WorkerConversation: Blankable {
   /// The stages that others could or may start; nil: none.
   var trouble: StartTrouble?
   /// The single-stage classes that it is not given for that reason, by their serials.
-  var withheld: [Int: UInt64] = [:]
+  var withheld: [Int: UInt64] = [:] { didSet { fittingChanges &+= 1 } }
   /// Whether it is given nothing at all for that reason.
   var isResting = false
+  var isNoted = false
 
   init(heard: Instant) { lastHeard = heard }
 

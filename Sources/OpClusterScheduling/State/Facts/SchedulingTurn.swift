@@ -32,6 +32,8 @@ public struct SchedulingTurn: Sendable {
   private var openFactRuns = OperationRuns(graph: GraphID(0))
   /// Orders of this turn by worker, sent as one message each when the turn closes.
   var orders: [PendingOrders] = []
+  /// By worker: the position of its orders. Looked up, never iterated.
+  private var orderPositions: [UInt32: Int] = [:]
   /// The consequences of the fact that was applied last.
   var consequences = Consequences()
   /// Workers that were welcomed in this turn.
@@ -55,7 +57,7 @@ public struct SchedulingTurn: Sendable {
     afterDurable.removeAll(keepingCapacity: true)
     atOnce.removeAll(keepingCapacity: true)
     lies.removeAll(keepingCapacity: true)
-    orders.removeAll(keepingCapacity: true)
+    forgetOrders()
     welcomed.removeAll(keepingCapacity: true)
     consequences = Consequences()
     openRuns.closeAll()
@@ -197,13 +199,28 @@ extension SchedulingTurn {
   /// The position of this turn's orders for a worker; creates empty ones if there are none. Their
   /// conversation is filled in when they are sent.
   mutating func orders(for worker: WorkerID) -> Int {
-    if let at = orders.firstIndex(where: { $0.worker == worker.number }) { return at }
+    if let at = orderPositions[worker.number] { return at }
+    orderPositions[worker.number] = orders.count
     let unsent = Conversation(epoch: Epoch(0), session: WorkerSession(0), increment: 0)
     orders.append(
       PendingOrders(
         worker: worker.number,
         orders: WorkerOrders(conversation: unsent, number: 0, acknowledged: 0)))
     return orders.count - 1
+  }
+
+  /// Drops the orders for a worker that has left, or whose conversation begins anew. Their place
+  /// stays, for nobody.
+  mutating func dropOrders(for worker: UInt32) {
+    guard let at = orderPositions.removeValue(forKey: worker) else { return }
+    let none = Conversation(epoch: Epoch(0), session: WorkerSession(0), increment: 0)
+    orders[at] = PendingOrders(
+      worker: 0, orders: WorkerOrders(conversation: none, number: 0, acknowledged: 0))
+  }
+
+  mutating func forgetOrders() {
+    orders.removeAll(keepingCapacity: true)
+    if !orderPositions.isEmpty { orderPositions.removeAll(keepingCapacity: true) }
   }
 
   mutating func sealRecords() {

@@ -40,7 +40,7 @@ extension ClusterState {
     if workerByName[worker.name] == id { workerByName[worker.name] = nil }
     workerBySession[worker.session] = nil
     workers.remove(id.number)
-    turn.orders.removeAll { $0.worker == id.number }
+    turn.dropOrders(for: id.number)
     emit(counts ? .workerLost : .workerLeft, about: .worker(id), into: &turn)
   }
 

@@ -1,0 +1,53 @@
+// A registry that knows which of its elements may have changed since somebody last took note: what
+// is derived from each element follows the changes, and nobody compares all elements.
+
+/// An element that carries the mark of a noted change.
+protocol Watchable: Blankable {
+  var isNoted: Bool { get set }
+}
+
+struct WatchedRegistry<Element: Watchable>: Sendable {
+  private var registry = Registry<Element>()
+  /// The numbers of elements that came, left, or may have changed; each once while it is there.
+  private(set) var changed: [UInt32] = []
+
+  var count: Int { registry.count }
+  var numbers: [UInt32] { registry.numbers }
+  func contains(_ number: UInt32) -> Bool { registry.contains(number) }
+  func find(_ number: UInt32) -> Element? { registry.find(number) }
+
+  /// The element, which must exist; a bug otherwise. Opened for a change, it counts as changed.
+  subscript(number: UInt32) -> Element {
+    _read { yield registry[number] }
+    _modify {
+      note(number)
+      yield &registry[number]
+    }
+  }
+
+  @inline(__always)
+  private mutating func note(_ number: UInt32) {
+    if registry[number].isNoted { return }
+    registry[number].isNoted = true
+    changed.append(number)
+  }
+
+  mutating func insert(_ element: Element, number: UInt32) {
+    registry.insert(element, number: number)
+    note(number)
+  }
+
+  mutating func remove(_ number: UInt32) {
+    guard registry.contains(number) else { return }
+    note(number)
+    registry.remove(number)
+  }
+
+  /// The changes since the last call.
+  mutating func takeChanged() -> [UInt32] {
+    if changed.isEmpty { return [] }
+    for number in changed where registry.contains(number) { registry[number].isNoted = false }
+    defer { changed.removeAll(keepingCapacity: true) }
+    return changed
+  }
+}

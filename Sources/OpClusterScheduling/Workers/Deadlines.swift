@@ -1,0 +1,39 @@
+// When the coordinator must be woken next: by its heaps, and by the earliest deadline of a worker.
+
+import HeapModule
+public import OpClusterModel
+
+extension Scheduler {
+  /// The moment when the next `tick` is due; nil if nothing is awaited.
+  public func nextDeadline() -> Instant? {
+    // A change that no turn has closed yet: only tests ask in between.
+    guard conversations.changed.isEmpty, workers.changed.isEmpty else {
+      return nextDeadlineOfAll()
+    }
+    return nextDeadline(of: workerIndex.whole)
+  }
+
+  private func nextDeadline(of whole: WorkerSummary) -> Instant? {
+    var next = backoffs.min?.until
+    func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
+    if let alarm = alarms.min { consider(alarm.until) }
+    if let nextRestEnd { consider(nextRestEnd) }
+    if let exclusivesFrom { consider(exclusivesFrom) }
+    // A silent worker is checked regularly: a later tick would look like a pause of the
+    // coordinator, and would extend the silence again and again (F6).
+    if whole.isSilent { consider(lastTick + timing.heartbeat) }
+    if whole.due < .distantFuture { consider(whole.due) }
+    if whole.surplusDue < .distantFuture { consider(whole.surplusDue) }
+    return next
+  }
+
+  /// The same by a look at each worker.
+  func nextDeadlineOfAll() -> Instant? {
+    var whole = WorkerSummary()
+    for number in workers.numbers {
+      let before = whole
+      if let own = summary(of: number, at: workerIndex.moment) { whole.merge(before, own) }
+    }
+    return nextDeadline(of: whole)
+  }
+}

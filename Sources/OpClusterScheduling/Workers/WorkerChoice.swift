@@ -1,0 +1,224 @@
+// Chooses the worker for operations of a demand class: the emptiest worker that can start them at
+// once; else one that soon can; else, for a large operation that small ones would starve, one that
+// reserves its room for it. Of equals the one that came first. Searched in the index of all
+// workers, or among a few candidates.
+
+import OpClusterModel
+
+/// A worker for operations of a class.
+struct WorkerChoice: Equatable, Sendable {
+  var worker: UInt32
+  /// The number of operations that it takes.
+  var count: UInt32
+  /// Among how many workers they are shared.
+  var eligible: UInt32
+}
+
+/// What is to be handed over.
+struct Handover: Sendable {
+  var demandClass: Int
+  var rank: Rank
+  /// The maximum of bytes that each operation brings along.
+  var bytes: Int
+}
+
+extension Scheduler {
+  /// The worker among candidates; nil: among all that take work.
+  mutating func chooseWorker(
+    for wanted: Handover, among candidates: [UInt32]?, at now: Instant
+  ) -> WorkerChoice? {
+    if let candidates { return choice(for: wanted, among: candidates, at: now) }
+    return choiceOfAll(for: wanted, at: now)
+  }
+
+  // MARK: - Among all
+
+  /// The worker among all that take work. Costs some paths of the tree, but for workers whose room
+  /// no bound can tell: for named resources, types, labels and bytes.
+  private mutating func choiceOfAll(for wanted: Handover, at now: Instant) -> WorkerChoice? {
+    var steps = 0
+    defer { looks += steps }
+    let amounts = state.lineClass(wanted.demandClass).amounts
+    let choice =
+      bestStart(wanted, amounts, &steps) ?? bestRoom(wanted, amounts, at: now, &steps)
+      ?? firstReserve(wanted, amounts, &steps)
+    guard var choice else { return nil }
+    choice.eligible = eligible(wanted.demandClass)
+    return choice
+  }
+
+  private func bestStart(
+    _ wanted: Handover, _ amounts: DemandAmounts, _ steps: inout Int
+  ) -> WorkerChoice? {
+    let demand = classes[wanted.demandClass].demandClass.demand
+    let best = workerIndex.best(
+      &steps,
+      bound: { $0.score > -.infinity && $0.mayHaveFree(amounts) ? $0.score : nil },
+      value: { number -> Double? in
+        guard conversations[number].reservation == nil, takes(number, wanted) else { return nil }
+        let free = free(number)
+        return free.count(fitting: demand) > 0 ? score(of: number, free) : nil
+      })
+    return best.map {
+      WorkerChoice(
+        worker: $0.number, count: free($0.number).count(fitting: demand), eligible: 0)
+    }
+  }
+
+  private func bestRoom(
+    _ wanted: Handover, _ amounts: DemandAmounts, at now: Instant, _ steps: inout Int
+  ) -> WorkerChoice? {
+    let best = workerIndex.best(
+      &steps,
+      bound: { summary -> UInt32? in
+        let room = summary.room(for: wanted.rank)
+        return room > 0 && summary.fitting.most.admit(amounts) ? room : nil
+      },
+      value: { number -> UInt32? in
+        guard takes(number, wanted) else { return nil }
+        let room = room(at: number, for: wanted.rank, at: now)
+        return room > 0 ? room : nil
+      })
+    return best.map { WorkerChoice(worker: $0.number, count: $0.value, eligible: 0) }
+  }
+
+  private func firstReserve(
+    _ wanted: Handover, _ amounts: DemandAmounts, _ steps: inout Int
+  ) -> WorkerChoice? {
+    let first = workerIndex.best(
+      &steps, bound: { $0.mayReserve && $0.fitting.most.admit(amounts) ? 0 : nil },
+      value: { takes($0, wanted) ? 0 : nil })
+    return first.map { WorkerChoice(worker: $0.number, count: 1, eligible: 0) }
+  }
+
+  private func takes(_ worker: UInt32, _ wanted: Handover) -> Bool {
+    fits(worker, wanted.demandClass) && conversations[worker].hasRoom(for: wanted.bytes)
+  }
+
+  /// The number of workers that take work and could ever run operations of a class. Counted again
+  /// only after a change of what workers could run.
+  mutating func eligible(_ demandClass: Int) -> UInt32 {
+    let (serial, version) = (classes[demandClass].serial, workerIndex.version)
+    if let known = eligibleWorkers[demandClass], known.serial == serial, known.version == version {
+      return known.count
+    }
+    let count = countEligible(demandClass, &looks)
+    if eligibleWorkers.count > 2 * classes.count + 64 { eligibleWorkers.removeAll() }
+    eligibleWorkers[demandClass] = EligibleWorkers(
+      serial: serial, version: version, count: count)
+    return count
+  }
+
+  func countEligible(_ demandClass: Int, _ steps: inout Int) -> UInt32 {
+    let amounts = state.lineClass(demandClass).amounts
+    let kind = classes[demandClass].kind
+    // Of other kinds the bits are a bound, and amounts of named resources are in no summary.
+    let isExact =
+      kind < DemandClasses.exactKinds && classes[demandClass].demandClass.demand.custom.isEmpty
+    return workerIndex.count(
+      &steps,
+      decides: { summary in
+        if summary.takers == 0 || !summary.fitting.most.admit(amounts) { return false }
+        let isCertain =
+          isExact && summary.fitting.isPlain && amounts.cpus <= summary.fitting.least.cpus
+          && amounts.memory <= summary.fitting.least.memory
+          && amounts.gpus <= summary.fitting.least.gpus
+          && summary.fitting.least.kinds & (1 << UInt64(kind)) != 0
+        return isCertain ? true : nil
+      },
+      includes: { fits($0, demandClass) })
+  }
+
+  // MARK: - Among a few
+
+  /// The worker among candidates; visits each of them.
+  private func choice(
+    for wanted: Handover, among candidates: [UInt32], at now: Instant
+  ) -> WorkerChoice? {
+    let demand = classes[wanted.demandClass].demandClass.demand
+    var eligible: UInt32 = 0
+    var best: (worker: UInt32, count: UInt32, score: Double)?
+    var next: (worker: UInt32, room: UInt32)?
+    var reserve: UInt32?
+    for number in candidates where fits(number, wanted.demandClass) {
+      // It was tried in this pass.
+      if conversations[number].isResting { continue }
+      eligible += 1
+      guard conversations[number].hasRoom(for: wanted.bytes) else { continue }
+      let free = free(number)
+      let fitting = free.count(fitting: demand)
+      if fitting > 0, conversations[number].reservation == nil {
+        let score = score(of: number, free)
+        if best.map({ score > $0.score }) ?? true { best = (number, fitting, score) }
+        continue
+      }
+      let room = room(at: number, for: wanted.rank, at: now)
+      if room > 0 {
+        if next.map({ room > $0.room }) ?? true { next = (number, room) }
+      } else if workers[number].held == 0, free.cpus > .zero, reserve == nil {
+        reserve = number
+      }
+    }
+    if let best {
+      return WorkerChoice(worker: best.worker, count: best.count, eligible: eligible)
+    }
+    if let next { return WorkerChoice(worker: next.worker, count: next.room, eligible: eligible) }
+    return reserve.map { WorkerChoice(worker: $0, count: 1, eligible: eligible) }
+  }
+
+  // MARK: - Reach
+
+  /// The maximum that any worker of a pass could take. Demands beyond it fit nowhere; demands
+  /// within it may fit.
+  ///
+  /// - Parameter candidates: The only workers; nil: all that take work.
+  mutating func reachOfWorkers(
+    _ candidates: [UInt32]?, for rank: Rank, at now: Instant
+  ) -> Reach {
+    if let candidates { return reachAmong(candidates, for: rank, at: now) }
+    let none = DemandAmounts(cpus: 0, memory: 0, gpus: 0, kinds: DemandClasses.insideBit)
+    var reach = Reach(now: none, ever: none)
+    reach.ever.raise(by: workerIndex.whole.fitting.most)
+    var steps = 0
+    workerIndex.raise(&reach.now, for: rank, &steps) { takesAny($0, free($0), rank, at: now) }
+    looks += steps
+    return reach
+  }
+
+  // MARK: - Checks
+
+  /// Whether the index chooses as a look at all workers does; checked by the invariants, for some
+  /// classes in turn.
+  func brokenChoice() -> String? {
+    if classes.slots == 0 { return nil }
+    let takers = workers.numbers.filter { takesWork($0) }
+    let first = Int(lastCommit.number % UInt64(classes.slots))
+    for number in (first..<first + min(classes.slots, 3)).map({ $0 % classes.slots })
+    where classes[number].users > 0 && !classes[number].demandClass.isInside {
+      for level in [1, 3] {
+        let queue = queues.numbers[Int(lastCommit.number) % queues.count]
+        let rank = Rank(queues[queue].settings.qos, queue: queue, level: level)
+        for rank in [rank, Rank(queues[queue].settings.qos)] {
+          if let broken = brokenChoice(number, rank, takers) { return broken }
+        }
+      }
+    }
+    return nil
+  }
+
+  private func brokenChoice(_ demandClass: Int, _ rank: Rank, _ takers: [UInt32]) -> String? {
+    let now = workerIndex.moment
+    let wanted = Handover(demandClass: demandClass, rank: rank, bytes: rank.level << 20)
+    let expected = choice(for: wanted, among: takers, at: now)
+    var copy = self
+    let found = copy.choiceOfAll(for: wanted, at: now)
+    if found != expected {
+      return "for demand \(demandClass) the index chooses \(found.debugDescription) and not "
+        + "\(expected.debugDescription)"
+    }
+    if copy.reachOfWorkers(nil, for: rank, at: now) != reachAmong(takers, for: rank, at: now) {
+      return "\(rank): the index has another reach"
+    }
+    return nil
+  }
+}

@@ -1,0 +1,115 @@
+// Keeps the index of the workers: the summaries of those that have changed, or whose room has ended
+// with time, are made again before anybody reads them.
+
+import OpClusterModel
+
+extension Scheduler {
+  /// Takes note of all changes of workers. Costs a path of the tree for each changed worker.
+  mutating func renewIndex(at now: Instant) {
+    workerIndex.moment = now
+    var numbers = conversations.takeChanged()
+    let others = state.takeChangedWorkers()
+    if numbers != others { numbers += others }
+    // Amortised: each end was set by a change.
+    let whole = workerIndex.whole
+    if whole.roomEnds < now || whole.surplusDue <= lastTick {
+      let tick = lastTick
+      numbers += workerIndex.workers(&looks) { $0.roomEnds < now || $0.surplusDue <= tick }
+    }
+    if numbers.isEmpty { return }
+    if numbers.count > 1 {
+      numbers.sort()
+      numbers = numbers.enumerated().filter { $0 == 0 || numbers[$0 - 1] != $1 }.map(\.element)
+    }
+    workerIndex.set(numbers.map { ($0, summary(of: $0, at: now)) }, &looks)
+  }
+
+  /// The summary of a worker; nil if it has left.
+  func summary(of worker: UInt32, at now: Instant) -> WorkerSummary? {
+    guard workers.contains(worker), conversations.contains(worker) else { return nil }
+    var summary = WorkerSummary()
+    noteMoments(of: worker, in: &summary)
+    if takesWork(worker) { noteRoom(of: worker, at: now, in: &summary) }
+    return summary
+  }
+
+  private func noteRoom(of worker: UInt32, at now: Instant, in summary: inout WorkerSummary) {
+    summary.takers = 1
+    let kinds = conversations[worker].kindBits
+    let capacity = conversations[worker].capacity
+    summary.fitting.most = DemandAmounts(capacity, kinds: kinds)
+    summary.fitting.least = DemandAmounts(capacity, kinds: conversations[worker].servedBits)
+    summary.fitting.isPlain =
+      conversations[worker].lacks.isEmpty && conversations[worker].withheld.isEmpty
+    summary.fitting.changes = conversations[worker].fittingChanges
+    let free = free(worker)
+    if conversations[worker].reservation == nil {
+      summary.score = score(of: worker, free)
+      summary.free = DemandAmounts(free, kinds: kinds)
+    }
+    summary.mayReserve = workers[worker].held == 0 && free.cpus > .zero
+    let window = conversations[worker].prefetch(at: now)
+    if window == 0 { return }
+    summary.roomEnds =
+      conversations[worker].busySince
+      + Span.fractionalSeconds(
+        WorkerConversation.patience)
+    summary.mostRoom = workers[worker].mostRoom(within: window)
+    summary.lowestLevel = workers[worker].lowestLevel
+    for service in QualityOfService.allCases {
+      summary.room[Int(service.rawValue)] = workers[worker].room(
+        for: Rank(service), within: window)
+    }
+  }
+
+  private func noteMoments(of worker: UInt32, in summary: inout WorkerSummary) {
+    let hasPeer = conversations[worker].peer != nil
+    summary.isSilent = !hasPeer || conversations[worker].isSuspect
+    if summary.isSilent {
+      summary.due = conversations[worker].lastHeard + timing.lost
+    } else {
+      summary.due = min(
+        conversations[worker].lastSpoken + timing.heartbeat,
+        conversations[worker].lastHeard + timing.suspect)
+    }
+    guard workers[worker].held > 0, hasPeer else { return }
+    let surplus =
+      conversations[worker].busySince
+      + Span(nanoseconds: Int64(WorkerConversation.patience * 1.1e9))
+    // Checked once; the remaining surplus does not wait for time.
+    if surplus > lastTick { summary.surplusDue = surplus }
+    if workers[worker].isDraining {
+      summary.surplusSince = .distantPast
+    } else if free(worker).isOverdrawn {
+      summary.surplusSince =
+        conversations[worker].busySince + Span.fractionalSeconds(WorkerConversation.patience)
+    }
+  }
+
+  /// How empty a worker is.
+  func score(of worker: UInt32, _ free: Resources) -> Double {
+    free.cpus.units / max(conversations[worker].capacity.cpus.units, 0.001)
+  }
+
+  /// Whether the index follows the workers; checked by the invariants.
+  func brokenIndex() -> String? {
+    let unknown = Set(conversations.changed + state.workers.changed)
+    for number in workers.numbers where !unknown.contains(number) {
+      if workerIndex[number] != summary(of: number, at: workerIndex.moment) {
+        return "worker \(workers[number].name) is not as the index says"
+      }
+    }
+    if let node = workerIndex.brokenNode { return "node \(node) of the index of workers" }
+    if !unknown.isEmpty { return nil }
+    if nextDeadline() != nextDeadlineOfAll() { return "the next deadline is another" }
+    return brokenChoice()
+  }
+}
+
+extension DemandAmounts {
+  init(_ resources: Resources, kinds: UInt64) {
+    self.init(
+      cpus: resources.cpus.tenThousandths, memory: resources.memoryBytes,
+      gpus: resources.gpus.tenThousandths, kinds: kinds)
+  }
+}

@@ -1,0 +1,92 @@
+// What many workers cost (G29): a turn, a tick and the end of a graph look at the workers that they
+// concern, and at no others but for the depth of a tree. Looks are counted, not time.
+
+import Citations
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+@Suite struct WorkerCosts {
+  private func world(workers count: Int, cpus: Int64 = 1) -> World {
+    var world = World()
+    world.checksEveryTurn = false
+    for at in 0..<count { world.join("w\(at)", cpus: cpus) }
+    return world
+  }
+
+  private func looks(_ world: inout World, _ body: (inout World) -> Void) -> Int {
+    let before = world.scheduler.looks
+    body(&world)
+    return world.scheduler.looks - before
+  }
+
+  private func array(_ count: UInt32) -> GraphSubmission {
+    var submission = GraphSubmission(name: "array")
+    submission.templates = [noops("a", count)]
+    return submission
+  }
+
+  // All workers are busy and many operations wait: one ends, and the next one goes there.
+  @Test(.checks("G29"), arguments: [4, 32, 256])
+  func anOperationCostsNoMoreBesideManyBusyWorkers(count: Int) {
+    var world = world(workers: count)
+    world.ask(.submit(array(UInt32(count + 1_000))))
+    for at in 0..<count {
+      world.start(at, world.workers[at].held[0].attempt.operation)
+      world.report(at)
+    }
+    var most = 0
+    for round in 0..<20 {
+      let at = round * 7 % count
+      world.now = world.now + .seconds(1)
+      let running = world.workers[at].executing[0].operation
+      world.end(at, running)
+      most = max(most, looks(&world) { $0.report(at) })
+      guard let next = world.workers[at].held.first?.attempt.operation else {
+        Issue.record("worker \(at) has nothing to do")
+        return
+      }
+      world.start(at, next)
+      world.report(at)
+    }
+    #expect(most < 100, "\(most) looks beside \(count) workers")
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
+
+  // All workers are idle: a graph of one operation comes, runs and ends. The kind of its demand is
+  // known already: each worker is compared once with a new one.
+  @Test(.checks("G29"), arguments: [4, 32, 256])
+  func aGraphCostsNoMoreBesideManyIdleWorkers(count: Int) {
+    var world = world(workers: count)
+    var held = graph(["held"])
+    held.templates[0].isHeld = true
+    world.ask(.submit(held))
+    var most = 0
+    for _ in 0..<20 {
+      most = max(
+        most,
+        looks(&world) {
+          $0.ask(.submit(graph(["a"])))
+          $0.runAll()
+        })
+    }
+    #expect(world.endings.count == 20)
+    #expect(most < 200, "\(most) looks beside \(count) workers")
+  }
+
+  // A tick looks at those workers to whom something is due.
+  @Test(.checks("G29", "G22"), arguments: [4, 32, 256])
+  func aTickLooksAtWhoIsDue(count: Int) {
+    var world = world(workers: count)
+    // One worker speaks after all others.
+    world.tick(after: .milliseconds(500))
+    let early = looks(&world) { $0.tick(after: .milliseconds(100)) }
+    #expect(early < 20, "\(early) looks beside \(count) workers")
+    let beats = looks(&world) { $0.tick(after: .seconds(1)) }
+    #expect(beats >= count && beats <= 8 * count + 20)
+    #expect(world.turn.atOnce.count == count)
+    let again = looks(&world) { $0.tick(after: .milliseconds(100)) }
+    #expect(again < 20, "\(again) looks beside \(count) workers")
+  }
+}
