@@ -171,16 +171,16 @@ final class ControlledCluster: ClusterBackend {
 
 struct TooLate: Error {}
 
-/// Waits until something holds, for half a minute at most.
+/// Waits until something holds, for a minute at most.
 func eventually(_ condition: @Sendable () -> Bool) async throws {
-  let end = ContinuousClock.now + .seconds(30)
+  let end = ContinuousClock.now + .seconds(60)
   while !condition() {
     if ContinuousClock.now > end { throw TooLate() }
     try await Task.sleep(for: .milliseconds(1))
   }
 }
 
-/// Waits for the end of a task, for half a minute at most: a test that would wait for ever fails.
+/// Waits for the end of a task, for a minute at most: a test that would wait for ever fails.
 func end<Value: Sendable>(of task: Task<Value, any Error>) async throws -> Value {
   let outcome = Outcome<Value>()
   Task { outcome.set(await task.result) }
