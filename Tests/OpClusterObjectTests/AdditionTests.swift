@@ -22,11 +22,15 @@ import Testing
       try first[39].addDependency(second[0])
       try second[39].addDependency(first[0])
       let batches = [first, second]
+      // Both are under way before either has an answer.
+      backend.hold()
       let tasks = batches.map { batch in
         Task<Void, any Error>.detached {
           try await ClusterOperationQueue(name: "mutual", on: cluster).addOperations(batch)
         }
       }
+      try await eventually { !backend.waiting.isEmpty }
+      backend.release()
       for task in tasks { try await end(of: task) }
       for operation in first + second {
         try await eventually { operation.isFinished }
@@ -143,6 +147,80 @@ import Testing
     } catch {
       #expect(error.code == .unknownDependency)
     }
+  }
+
+  @Test("a dependency on its way to another cluster is refused at once", .checks("S28"))
+  func foreignInFlight() async throws {
+    let other = ControlledCluster()
+    let elsewhere = ClusterOperationQueue(name: "other", on: other.object(), isSuspended: true)
+    try await elsewhere.addOperation(ClusterOperation(name: "first"))
+    other.hold()
+    let foreign = ClusterOperation(name: "foreign")
+    let adding = Task.immediate { try await elsewhere.addOperation(foreign) }
+    let fresh = ClusterOperation(name: "fresh")
+    let dependent = ClusterOperation(name: "dependent")
+    try dependent.addDependency(fresh)
+    try dependent.addDependency(foreign)
+    let queue = ClusterOperationQueue(name: "own", on: backend.object())
+    let refused = Task { try await queue.addOperation(dependent) }
+    do {
+      try await end(of: refused)
+      Issue.record("it waits for another cluster")
+    } catch {
+      #expect((error as? ClusterError)?.code == .unknownDependency)
+    }
+    #expect(fresh.id == nil, "nothing is declared for what is refused")
+    other.release()
+    try await end(of: adding)
+    // The line is free.
+    try await queue.addOperation(fresh)
+  }
+
+  @Test("operations that wait for each other over two clusters are refused", .checks("S28"))
+  func mutualOverClusters() async throws {
+    let other = ControlledCluster()
+    let queues = [backend.object(), other.object()].map {
+      ClusterOperationQueue(name: "q", on: $0)
+    }
+    for _ in 0..<20 {
+      let (a, b) = (ClusterOperation(name: "a"), ClusterOperation(name: "b"))
+      try a.addDependency(b)
+      try b.addDependency(a)
+      let tasks = zip(queues, [a, b]).map { queue, operation in
+        Task<Void, any Error>.detached { try await queue.addOperation(operation) }
+      }
+      for task in tasks {
+        await #expect(throws: ClusterError.self) { try await end(of: task) }
+      }
+    }
+  }
+
+  @Test("a refused batch leaves a dependency to the queue that has it by now", .checks("S58"))
+  func declaredAndAddedElsewhere() async throws {
+    let cluster = backend.object()
+    let queues = ["q1", "q2"].map { ClusterOperationQueue(name: $0, on: cluster) }
+    for queue in queues { try await queue.addOperation(ClusterOperation(name: "first")) }
+    let declared = ClusterOperation(name: "declared")
+    try await cluster.declare([declared])
+    let member = ClusterOperation(name: "member")
+    let dependency = ClusterOperation(name: "dependency")
+    try member.addDependency(dependency)
+    backend.hold()
+    let batch = Task.immediate { try await queues[0].addOperations([declared, member]) }
+    try await backend.hasAnswer(to: \.isSubmission)
+    // The dependency is known now, and the batch goes on.
+    backend.deliverWaiting()
+    #expect(dependency.id != nil)
+    let adding = Task.immediate { try await queues[1].addOperation(dependency) }
+    backend.fail { request in
+      if case .enqueue(_, "q1") = request { ClusterError(.unreachable, "not now") } else { nil }
+    }
+    backend.release()
+    try await end(of: adding)
+    await #expect(throws: ClusterError.self) { try await end(of: batch) }
+    let idle = Task { try await queues[1].waitUntilAllOperationsAreFinished() }
+    try await end(of: idle)
+    #expect(dependency.isFinished)
   }
 
   @Test("who waits for an operation in flight is told of a loss", .checks("S141"))

@@ -27,6 +27,7 @@ final class ControlledCluster: ClusterBackend {
     var isHolding = false
     var isDelivering = false
     var sent: [ClientRequest] = []
+    var followed = 0
     var failing: (@Sendable (ClientRequest) -> ClusterError?)?
     var beforeSending: (@Sendable (ClientRequest) -> Void)?
   }
@@ -65,8 +66,14 @@ final class ControlledCluster: ClusterBackend {
   }
 
   func follow(_ graph: GraphID, opened: @escaping @Sendable () -> Void) {
+    state.withLock { $0.followed += 1 }
     arrive(.opened(opened))
   }
+
+  func unfollow(_ graph: GraphID) { state.withLock { $0.followed -= 1 } }
+
+  /// How many calls of `follow` have not been taken back.
+  var followed: Int { state.withLock { $0.followed } }
 
   func close() async { await real.close() }
 

@@ -93,6 +93,18 @@ private struct Waiting: RegisteredOperation {
     await #expect(throws: ClusterError.self) { try await end(of: second) }
   }
 
+  @Test("looking at what has ended, however often, follows nothing", .checks("G28"))
+  func lookedUpAgain() async throws {
+    let id = try await submit()
+    let cluster = backend.object()
+    for _ in 0..<100 {
+      let operation = try await cluster.operation(id)
+      #expect(operation.isFinished)
+    }
+    #expect(backend.followed == 0)
+    #expect(cluster.book.state.withLock { $0.graphs.isEmpty && $0.loading.isEmpty })
+  }
+
   @Test("a great index costs as much as a small one", .checks("S3"))
   func greatIndex() async throws {
     let id = try await submit()

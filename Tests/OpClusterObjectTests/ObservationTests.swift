@@ -65,6 +65,51 @@ import Testing
     #expect(called == 1)
   }
 
+  @Test("a queue that the cluster does not know yet tells of a loss, too", .checks("S141"))
+  func unknownQueueAtALoss() async throws {
+    let cluster = backend.object()
+    let stream = ClusterOperationQueue(name: "unknown", on: cluster)
+    let changes = stream.changes
+    cluster.book.lose(nil, .init(.connectionLost, "cut"))
+    let reading = Task { for try await _ in changes {} }
+    await #expect(throws: ClusterError.self) { try await end(of: reading) }
+  }
+
+  @Test("a reader that leaves is noticed", .checks("S117"))
+  func releasedSequence() async throws {
+    let cluster = backend.object()
+    let queue = ClusterOperationQueue(name: "observed", on: cluster, isSuspended: true)
+    let operation = ClusterOperation(name: "a")
+    try await queue.addOperation(operation)
+    let reading = Task { for try await _ in operation.changes { break } }
+    let ofQueue = Task { for try await _ in queue.changes { break } }
+    try await eventually {
+      operation.life.withLock { !$0.observers.isEmpty }
+        && queue.record.state.withLock { !$0.observers.isEmpty }
+    }
+    try await operation.setQueuePriority(.high)
+    try await queue.setMaxConcurrentOperationCount(3)
+    try await end(of: reading)
+    try await end(of: ofQueue)
+    try await eventually {
+      operation.life.withLock { $0.observers.isEmpty && $0.lossHandlers.isEmpty }
+        && queue.record.state.withLock { $0.observers.isEmpty && $0.lossHandlers.isEmpty }
+    }
+  }
+
+  @Test("an ended observation lets go of its handler", .checks("S117"))
+  func handlerIsReleased() async throws {
+    final class Owner: Sendable {}
+    var owner: Owner? = Owner()
+    weak let remaining = owner
+    let operation = ClusterOperation(name: "a")
+    let observation = operation.observe { [owner] _ in _ = owner }
+    owner = nil
+    #expect(remaining != nil)
+    observation.invalidate()
+    #expect(remaining == nil)
+  }
+
   @Test("changes of an operation that has ended end at once", .checks("S104"))
   func changesAfterTheEnd() async throws {
     let operation = try await finished(on: backend.object())
@@ -80,9 +125,12 @@ import Testing
       let queue = ClusterOperationQueue(name: "observed", on: cluster)
       let reading = Task.detached {
         try await queue.addOperation(operation)
-        for try await _ in operation.changes {}
+        var kinds: [OperationChange.Kind] = []
+        for try await change in operation.changes { kinds.append(change.kind) }
+        return kinds
       }
-      try await end(of: reading)
+      let kinds = try await end(of: reading)
+      #expect(kinds.isEmpty || kinds.last == .completed, "\(kinds)")
     }
   }
 
@@ -103,8 +151,11 @@ import Testing
         #expect((error as? ClusterError)?.code == .connectionLost)
       }
     }
-    let reading = Task { for try await _ in ofQueue {} }
-    await #expect(throws: ClusterError.self) { try await end(of: reading) }
+    let unknown = ClusterOperationQueue(name: "unknown", on: cluster)
+    for stream in [ofQueue, queue.changes, unknown.changes] {
+      let reading = Task { for try await _ in stream {} }
+      await #expect(throws: ClusterError.self) { try await end(of: reading) }
+    }
   }
 
   @Test("a cancelled task does not hear that the time has passed", .checks("S141"))

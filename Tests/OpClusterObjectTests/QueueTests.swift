@@ -47,7 +47,7 @@ import Testing
     }
     // The second handle's setting stands still directly before it leaves this program.
     let giving = Thread { _ = ClusterOperationQueue(name: "given", on: cluster, isSuspended: true) }
-    changing.wait()
+    try #require(changing.wait(timeout: .now() + 60) == .success)
     let operation = ClusterOperation(name: "second")
     let added = Outcome<Void>()
     queue.record.adding([operation], asBarrier: false) { added.set($0.mapError { $0 }) }
@@ -57,6 +57,25 @@ import Testing
     try await eventually { added.isThere }
     #expect(before == 1)
     #expect(!operation.isFinished && queue.isSuspended)
+  }
+
+  @Test("a refused setting keeps none back that was given meanwhile", .checks("S3"))
+  func givenBehindARefusedOne() async throws {
+    let cluster = backend.object()
+    let queue = ClusterOperationQueue(name: "given", on: cluster, maxConcurrentOperationCount: 0)
+    try await queue.addOperation(ClusterOperation(name: "first"))
+    backend.hold()
+    // The pool changes only while the queue is empty (S145).
+    let pool = [LabelRequirement(key: "site", values: ["a"])]
+    _ = ClusterOperationQueue(name: "given", on: cluster, pool: pool)
+    _ = ClusterOperationQueue(name: "given", on: cluster, isSuspended: true)
+    // An addition waits for the settings on their way, and does not fail with theirs.
+    let adding = Task.immediate { try await queue.addOperation(ClusterOperation(name: "second")) }
+    backend.release()
+    try await end(of: adding)
+    try await eventually { queue.isSuspended }
+    #expect(try await row("given")?.settings.isSuspended == true)
+    #expect(queue.pool == [])
   }
 
   @Test("an answer does not undo a later event", .checks("S3", "S52"))

@@ -10,7 +10,7 @@ import Testing
   private static let rare: [Mutant] = [.guardAsleep, .unnoticedRestores]
 
   /// Where each was noticed last; it is looked for there first. A change of the simulation gives
-  /// seeds other meanings: then it is looked for from the start, which takes longer, and says where.
+  /// seeds other meanings: then it is looked for from the start, which takes longer, and says so.
   static let seeds: [Mutant: UInt64] = [
     .earlyAnswers: 0, .earlyOrders: 0, .lyingDisk: 1, .rotIgnored: 3, .forgottenRecords: 0,
     .keyIgnored: 0, .noResend: 2, .repeatedStarts: 16, .retriedSync: 24, .falseRecalls: 3,

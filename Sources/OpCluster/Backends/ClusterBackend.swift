@@ -5,6 +5,7 @@ import OpClusterClient
 import OpClusterLocal
 import OpClusterModel
 import OpClusterOperations
+import Synchronization
 
 typealias ReplyHandler = @Sendable (Result<ClientReply, ClusterError>) -> Void
 
@@ -19,6 +20,8 @@ protocol ClusterBackend: Sendable {
   /// Follows a graph that others submitted: its events are delivered to the common handler from the
   /// call of `opened` on.
   func follow(_ graph: GraphID, opened: @escaping @Sendable () -> Void)
+  /// Takes one call of `follow` back; the end of the graph takes back all.
+  func unfollow(_ graph: GraphID)
   func close() async
 }
 
@@ -33,6 +36,7 @@ struct LocalBackend: ClusterBackend {
 
   /// Nothing to do: all events of the process are delivered in any case.
   func follow(_ graph: GraphID, opened: @escaping @Sendable () -> Void) { opened() }
+  func unfollow(_ graph: GraphID) {}
 
   func close() async { await cluster.close() }
 }
@@ -43,6 +47,16 @@ final class RemoteBackend: ClusterBackend {
   /// The embedded daemons, if there are any.
   private let embedded: EmbeddedCluster?
   private let observations: ObservationList
+  private let followed = Mutex<[GraphID: FollowedGraph]>([:])
+
+  /// A graph that is followed once, for all who asked for operations of it.
+  private struct FollowedGraph {
+    var calls = 1
+    /// nil while it is being opened, or after its end.
+    var observation: Observation?
+    /// Handlers that wait until its events are delivered; nil: they are.
+    var opening: [@Sendable () -> Void]?
+  }
   private let book: OperationBook
   var local: LocalCluster? { nil }
 
@@ -63,14 +77,61 @@ final class RemoteBackend: ClusterBackend {
   }
 
   func follow(_ graph: GraphID, opened: @escaping @Sendable () -> Void) {
-    let book = book
+    enum Step { case open, wait, opened }
+    let step = followed.withLock { followed -> Step in
+      guard followed[graph] != nil else {
+        followed[graph] = FollowedGraph(opening: [opened])
+        return .open
+      }
+      followed[graph]?.calls += 1
+      followed[graph]?.opening?.append(opened)
+      return followed[graph]?.opening == nil ? .opened : .wait
+    }
+    switch step {
+    case .opened: opened()
+    case .wait: break
+    case .open: open(graph)
+    }
+  }
+
+  private func open(_ graph: GraphID) {
     let observation = connection.observe(
       EventSubscription(number: 0, selection: .graph(graph)),
-      events: { book.take($0.events) }, ended: { book.lose(graph, $0) })
-    observations.add(observation)
+      events: { [weak self] batch in
+        self?.book.take(batch.events)
+        let hasEnded = batch.events.contains { event in
+          if case .graphFinished = event.kind { event.subject == .graph(graph) } else { false }
+        }
+        if hasEnded { self?.forget(graph) }
+      },
+      ended: { [weak self] cause in
+        self?.book.lose(graph, cause)
+        self?.forget(graph)
+      })
+    followed.withLock { $0[graph]?.observation = observation }
     // Requests of one thread keep their order, and so do the answers: changes after this answer are
     // delivered.
-    connection.send(.ping) { _ in opened() }
+    connection.send(.ping) { _ in
+      let waiting = self.followed.withLock { followed in
+        defer { followed[graph]?.opening = nil }
+        return followed[graph]?.opening ?? []
+      }
+      for handler in waiting { handler() }
+    }
+  }
+
+  func unfollow(_ graph: GraphID) {
+    let isLast = followed.withLock { followed in
+      followed[graph]?.calls -= 1
+      return followed[graph]?.calls == 0
+    }
+    if isLast { forget(graph) }
+  }
+
+  /// Ends the observation. Handlers that still wait are called: their questions will tell.
+  private func forget(_ graph: GraphID) {
+    let gone = followed.withLock { $0.removeValue(forKey: graph) }
+    for handler in gone?.opening ?? [] { handler() }
   }
 
   func close() async {

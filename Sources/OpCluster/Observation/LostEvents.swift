@@ -60,8 +60,11 @@ extension OperationBook.State {
     }
     loss = error
     let operations = graphs.keys.sorted().flatMap { graphs[$0]?.all ?? [] }
-    let objects = queues.keys.sorted().flatMap { (queues[$0] ?? []).compactMap(\.queue) }
-    return ((operations, objects), lossHandler)
+    // A queue that the cluster does not know yet has a name alone.
+    var objects: [ObjectIdentifier: QueueRecord] = [:]
+    for weak in queues.values.joined() { weak.queue.map { objects[ObjectIdentifier($0)] = $0 } }
+    for weak in records.values { weak.queue.map { objects[ObjectIdentifier($0)] = $0 } }
+    return ((operations, Array(objects.values)), lossHandler)
   }
 }
 

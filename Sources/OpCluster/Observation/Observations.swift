@@ -55,18 +55,24 @@ extension ClusterOperation {
   /// told. A reader that leaves 65,536 changes unread gets the error `evicted`, and one whose
   /// operation nothing more is told of `connectionLost` (S141).
   public var changes: AsyncThrowingStream<OperationChange, any Error> {
-    let changes = ChangeStream<OperationChange>(endsWith: { $0.kind == .completed })
-    let observation = observe(changes.take)
-    let (isCompleted, number) = life.withLock { life in
-      (life.isCompleted, life.lossHandlers.add { [weak self] in self?.end(changes, $0) })
+    let (stream, changes) = ChangeStream<OperationChange>.make(endsWith: { $0.kind == .completed })
+    let gate = ObservationGate(changes.take)
+    // In one step: an observer is not called for what was told before it was there.
+    let (isCompleted, observer, lossHandler) = life.withLock { life in
+      (
+        life.isCompleted, life.observers.add(gate.pass),
+        life.lossHandlers.add { [weak self] in self?.end(changes, $0) }
+      )
     }
     changes.whenUnread { [weak self] in
-      observation.invalidate()
-      self?.life.withLock { $0.lossHandlers.remove(number) }
+      gate.close()
+      self?.life.withLock { life in
+        life.observers.remove(observer)
+        life.lossHandlers.remove(lossHandler)
+      }
     }
-    // An observer is not called for what was told before it was there.
     if isCompleted { changes.end(nil) } else if let loss { end(changes, loss) }
-    return changes.stream
+    return stream
   }
 
   /// Ends a sequence behind the changes that observers are still to be called with.
@@ -93,45 +99,75 @@ extension ClusterOperationQueue {
   /// Every later change, until the reader releases the sequence, or nothing more is told
   /// (`connectionLost`, S141).
   public var changes: AsyncThrowingStream<OperationQueueChange, any Error> {
-    let changes = ChangeStream<OperationQueueChange>(endsWith: { _ in false })
-    let observation = observe(changes.take)
+    record.look {}
+    let (stream, changes) = ChangeStream<OperationQueueChange>.make(endsWith: { _ in false })
+    let gate = ObservationGate(changes.take)
     let observers = cluster.observers
-    let number = record.state.withLock { life in
-      life.lossHandlers.add { loss in observers.async { changes.end(loss) } }
+    let (observer, lossHandler) = record.state.withLock { life in
+      (
+        life.observers.add(gate.pass),
+        life.lossHandlers.add { loss in observers.async { changes.end(loss) } }
+      )
     }
     changes.whenUnread { [weak record] in
-      observation.invalidate()
-      record?.state.withLock { $0.lossHandlers.remove(number) }
+      gate.close()
+      record?.state.withLock { life in
+        life.observers.remove(observer)
+        life.lossHandlers.remove(lossHandler)
+      }
     }
     if let loss { observers.async { changes.end(loss) } }
-    return changes.stream
+    return stream
   }
 }
 
-/// Lets calls of an observer begin until it is closed: a call may have been on its way then.
+/// Lets calls of an observer begin until it is closed: a call may have been on its way then. A
+/// closed one has let go of the handler.
 private final class ObservationGate<News: Sendable>: Sendable {
-  private let handler: @Sendable (News) -> Void
-  private let isClosed = Atomic(false)
+  /// A type of its own: a bare function in a lock is wrapped again by each access.
+  private struct Handler {
+    var call: (@Sendable (News) -> Void)?
+  }
+  private let handler: Mutex<Handler>
 
-  init(_ handler: @escaping @Sendable (News) -> Void) { self.handler = handler }
+  init(_ handler: @escaping @Sendable (News) -> Void) {
+    self.handler = Mutex(Handler(call: handler))
+  }
 
   @Sendable func pass(_ news: News) {
-    if !isClosed.load(ordering: .acquiring) { handler(news) }
+    let call = handler.withLock { $0.call }
+    call?(news)
   }
 
-  func close() { isClosed.store(true, ordering: .releasing) }
+  func close() {
+    // Released outside of the lock: it may own whoever closes the gate.
+    _ = handler.withLock { handler in
+      defer { handler.call = nil }
+      return handler
+    }
+  }
 }
 
-/// The notifications of an observer as a sequence.
+/// The notifications of an observer as a sequence. It does not hold the sequence itself, so that
+/// the end of its reader is noticed.
 private final class ChangeStream<Change: Sendable>: Sendable {
-  let stream: AsyncThrowingStream<Change, any Error>
   private let continuation: AsyncThrowingStream<Change, any Error>.Continuation
   private let isLast: @Sendable (Change) -> Bool
 
-  init(endsWith isLast: @escaping @Sendable (Change) -> Bool) {
-    (stream, continuation) = AsyncThrowingStream<Change, any Error>.makeStream(
-      bufferingPolicy: .bufferingOldest(changesKept))
+  private init(
+    _ continuation: AsyncThrowingStream<Change, any Error>.Continuation,
+    _ isLast: @escaping @Sendable (Change) -> Bool
+  ) {
+    self.continuation = continuation
     self.isLast = isLast
+  }
+
+  static func make(
+    endsWith isLast: @escaping @Sendable (Change) -> Bool
+  ) -> (AsyncThrowingStream<Change, any Error>, ChangeStream) {
+    let (stream, continuation) = AsyncThrowingStream<Change, any Error>.makeStream(
+      bufferingPolicy: .bufferingOldest(changesKept))
+    return (stream, ChangeStream(continuation, isLast))
   }
 
   @Sendable func take(_ change: Change) {

@@ -77,10 +77,13 @@ final class OperationBook: Sendable {
   }
 
   private func finish(_ graph: GraphID, _ run: EventRun) {
-    state.withLock { state in
-      if state.graphs.removeValue(forKey: graph) == nil, state.submissionsUnderway > 0 {
+    // Released outside of the lock: observers of operations may hold anything.
+    _ = state.withLock { state -> GraphObjects? in
+      let objects = state.graphs.removeValue(forKey: graph)
+      if objects == nil, state.submissionsUnderway > 0 {
         state.unclaimed[graph, default: []].append(run)
       }
+      return objects
     }
   }
 
@@ -91,12 +94,13 @@ final class OperationBook: Sendable {
   /// Takes the answer to a submission: these objects represent the operations of the graph.
   /// Delivers the events that arrived before the answer.
   func submissionEnds(_ graph: GraphID?, _ objects: [ClusterOperation?]) {
-    let (early, loss) = state.withLock { state -> ([EventRun], ClusterError?) in
+    let (early, loss, _) = state.withLock { state -> ([EventRun], ClusterError?, GraphObjects?) in
+      let before = graph.flatMap { state.graphs[$0] }
       if let graph { state.graphs[graph] = GraphObjects(submitted: objects) }
       let early = graph.flatMap { state.unclaimed.removeValue(forKey: $0) } ?? []
       state.submissionsUnderway -= 1
       if state.submissionsUnderway == 0, !state.unclaimed.isEmpty { state.unclaimed = [:] }
-      return (early, state.loss)
+      return (early, state.loss, before)
     }
     take(early)
     // A loss that came before the answer did not find them.

@@ -98,9 +98,10 @@ extension OperationCluster {
     _ condition: EdgePolicy
   ) throws(ClusterError) -> Bool {
     try block { done in declareFresh([other], done) }
-    guard let otherID = other.id else {
+    guard let (home, otherID) = other.place else {
       throw ClusterError(.unknownDependency, "'\(other)' is on its way to the cluster")
     }
+    guard home === self else { throw .foreign(other) }
     return try addDependency(from: otherID, to: id, condition) { reply in
       if reply.effect { operation.note(Dependency(operation: other, condition: condition)) }
     }

@@ -1,5 +1,5 @@
 // Operations that others submitted, by their number: one object for each, which nobody gets before
-// it is loaded. Any thread.
+// it is loaded. The book has the objects, and the handlers that wait for them. Any thread.
 
 public import OpClusterModel
 import Synchronization
@@ -32,8 +32,60 @@ extension OperationCluster {
         operation.mirror(row, in: self)
         return .success(operation)
       }
-      for asker in self.book.loaded(id, loaded) { asker(loaded) }
+      let (askers, isKept) = self.book.loaded(id, loaded)
+      if !isKept { self.backend.unfollow(id.graph) }
+      for asker in askers { asker(loaded) }
     }
+  }
+}
+
+typealias LookUpHandler = @Sendable (Result<ClusterOperation, ClusterError>) -> Void
+
+/// What is to be done for the object of a number.
+enum LookUpStep {
+  /// It is there.
+  case known(ClusterOperation)
+  /// Another call loads it; the handler is called when that has ended.
+  case beingLoaded
+  /// It is new: the caller loads it.
+  case toLoad(ClusterOperation)
+}
+
+extension OperationBook {
+  /// The object of an operation, by its number. `handler` is kept unless the object is known.
+  func adopt(_ id: OperationID, _ handler: @escaping LookUpHandler) -> LookUpStep {
+    state.withLock { state in
+      if state.loading[id] != nil {
+        state.loading[id]?.append(handler)
+        return .beingLoaded
+      }
+      if let known = state.graphs[id.graph]?[id.index] { return .known(known) }
+      // Here before it is loaded, so that events meanwhile reach it.
+      let operation = ClusterOperation(.nothing)
+      state.graphs[id.graph, default: GraphObjects()].setLookedUp(operation, at: id.index)
+      // It is followed anew.
+      state.lostGraphs[id.graph] = nil
+      state.loading[id] = [handler]
+      return .toLoad(operation)
+    }
+  }
+
+  /// Notes that a question has been answered; returns the handlers that wait for it, and whether
+  /// the object is kept: only one with something ahead of it is.
+  func loaded(
+    _ id: OperationID, _ result: Result<ClusterOperation, ClusterError>
+  ) -> (handlers: [LookUpHandler], isKept: Bool) {
+    let isKept = if case .success(let operation) = result { !operation.isFinished } else { false }
+    // The removed object is released outside of the lock.
+    let (handlers, _) = state.withLock { state -> ([LookUpHandler], ClusterOperation?) in
+      let handlers = state.loading.removeValue(forKey: id) ?? []
+      if isKept { return (handlers, nil) }
+      let removed = state.graphs[id.graph]?[id.index]
+      state.graphs[id.graph]?.setLookedUp(nil, at: id.index)
+      if state.graphs[id.graph]?.isEmpty == true { state.graphs[id.graph] = nil }
+      return (handlers, removed)
+    }
+    return (handlers, isKept)
   }
 }
 

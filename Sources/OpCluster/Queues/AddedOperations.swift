@@ -13,8 +13,10 @@ extension OperationCluster {
   ) {
     let addition = Addition(
       operations: operations, queue: queue, isBarrier: asBarrier, done: done)
+    let needs = addition.needs(on: self)
+    if let stranger = needs.stranger { return done(.failure(.foreign(stranger))) }
     // What needs nothing but the cluster's answer waits for nobody.
-    if addition.needsOthers { return collectInLine(addition) }
+    if needs.isAnything { return collectInLine(addition) }
     claimAndSend(addition, inLine: nil)
   }
 
@@ -25,53 +27,66 @@ extension OperationCluster {
   /// Waits until nothing that the addition needs is on its way; it holds nothing meanwhile, and its
   /// operations can still be changed.
   private func collect(_ addition: Addition, _ leave: @escaping AdditionLine.Leave) {
-    let moving =
-      addition.operations.first(where: \.isBeingDeclared)
-      ?? addition.unknown.firstMoving(besides: Set(addition.operations))
-    if let moving { return moving.whenSettled { self.collect(addition, leave) } }
-    claimAndSend(addition, inLine: leave)
+    let needs = addition.needs(on: self)
+    let obstacle =
+      needs.obstacle ?? needs.unknown.obstacle(on: self, besides: Set(addition.operations))
+    switch obstacle {
+    case .moving(let moving):
+      moving.whenSettled { AdditionLine.goOn { self.collect(addition, leave) } }
+    case .stranger(let stranger):
+      leave()
+      addition.done(.failure(.foreign(stranger)))
+    case nil: claimAndSend(addition, inLine: leave)
+    }
   }
 
   /// - Parameter leave: Ends the addition's turn in the line; nil: it is not in the line.
   private func claimAndSend(_ addition: Addition, inLine leave: AdditionLine.Leave?) {
-    do throws(ClusterError) {
-      let claimed = try claim(addition)
-      if !claimed.haveDependencies, claimed.declared.isEmpty {
-        leave?()
-        return submit(addition)
-      }
-      guard let leave else {
-        // A dependency may have been added since the first look.
-        if addition.unknown.isEmpty { return send(addition, declared: claimed.declared, []) }
-        release(addition.operations)
-        return collectInLine(addition)
-      }
-      takeAlongside(addition, []) { alongside in
-        // From here on only the cluster is waited for.
-        leave()
-        self.send(addition, declared: claimed.declared, alongside)
-      }
-    } catch {
-      if error.code == .alreadyEnqueued, addition.operations.contains(where: \.isBeingDeclared) {
-        // Another addition has claimed one of them since the first look.
-        if let leave { return collect(addition, leave) }
-        return collectInLine(addition)
-      }
+    switch claim(addition) {
+    case .refused(let error):
       leave?()
       addition.done(.failure(error))
+    case .beingDeclared:
+      // Another addition has claimed one of them since the first look.
+      if let leave { collect(addition, leave) } else { collectInLine(addition) }
+    case .claimed(let declared, haveDependencies: false) where declared.isEmpty:
+      submit(addition)
+      leave?()
+    case .claimed(let declared, _):
+      let unknown = addition.needs(on: self).unknown
+      if let leave {
+        return takeAlongside(addition, declared: declared, unknown, [], leave)
+      }
+      if unknown.isEmpty { return send(addition, declared: declared, []) }
+      // A dependency was added since the first look.
+      release(addition.operations)
+      collectInLine(addition)
     }
   }
 
-  /// Claims the fresh operations that the batch waits for. Some may just have left with an addition
-  /// that waits for nobody; if that is refused, they are fresh again.
+  /// Claims the fresh operations that the batch waits for, and sends all. Some may just have left
+  /// with an addition that waits for nobody; if that is refused, they are fresh again.
   private func takeAlongside(
-    _ addition: Addition, _ taken: [ClusterOperation],
-    _ then: @escaping @Sendable ([ClusterOperation]) -> Void
+    _ addition: Addition, declared: [ClusterOperation], _ unknown: [ClusterOperation],
+    _ taken: [ClusterOperation], _ leave: @escaping AdditionLine.Leave
   ) {
-    let all = takeFresh(addition.unknown) + taken
-    let moving = addition.unknown.firstMoving(besides: Set(addition.operations + all))
-    guard let moving else { return then(all) }
-    moving.whenSettled { self.takeAlongside(addition, all, then) }
+    let all = takeFresh(unknown) + taken
+    switch unknown.obstacle(on: self, besides: Set(addition.operations + all)) {
+    case .moving(let moving):
+      moving.whenSettled {
+        AdditionLine.goOn {
+          self.takeAlongside(addition, declared: declared, unknown, all, leave)
+        }
+      }
+    case .stranger(let stranger):
+      release(all + addition.operations)
+      leave()
+      addition.done(.failure(.foreign(stranger)))
+    case nil:
+      // From here on only the cluster is waited for. It hears of this addition before the next.
+      send(addition, declared: declared, all)
+      leave()
+    }
   }
 
   /// Sends what was claimed: first the dependencies, unless they wait for members of the batch;
@@ -80,12 +95,11 @@ extension OperationCluster {
     _ addition: Addition, declared: [ClusterOperation], _ alongside: [ClusterOperation]
   ) {
     let fail: @Sendable (ClusterError) -> Void = { error in
-      self.release(alongside + addition.operations)
+      // What is declared by now may have been added by others.
+      for operation in alongside { operation.giveBackIfLeaving() }
+      self.release(addition.operations)
       addition.done(.failure(error))
     }
-    let members = Set(addition.operations)
-    let areTogether = alongside.contains { $0.dependencies.contains(where: members.contains) }
-    if areTogether { return enqueueDeclared(addition, declared, alongside, fail) }
     let sendBatch = { @Sendable in
       if declared.isEmpty {
         self.submit(addition)
@@ -94,6 +108,10 @@ extension OperationCluster {
       }
     }
     if alongside.isEmpty { return sendBatch() }
+    let members = Set(addition.operations)
+    if alongside.contains(where: { $0.dependencies.contains(where: members.contains) }) {
+      return enqueueDeclared(addition, declared, alongside, fail)
+    }
     submit(alongside, to: nil, isDeclaredOnly: true) { result in
       if case .failure(let error) = result { return fail(error) }
       sendBatch()
@@ -111,27 +129,24 @@ extension OperationCluster {
     }
   }
 
-  /// Claims all operations of a batch, or none. Returns the ones that the cluster knows as
-  /// declared, and whether any has dependencies.
-  private func claim(
-    _ addition: Addition
-  ) throws(ClusterError) -> (declared: [ClusterOperation], haveDependencies: Bool) {
+  /// Claims all operations of a batch, or none.
+  private func claim(_ addition: Addition) -> Claim {
     let operations = addition.operations
     var declared: [ClusterOperation] = []
     var haveDependencies = false
     for at in operations.indices {
-      let operation = operations[at]
-      do throws(ClusterError) {
-        let claimed = try operation.claim(
-          by: self, for: addition.queue, asBarrier: addition.isBarrier)
-        if claimed.isDeclared { declared.append(operation) }
-        if claimed.hasDependencies { haveDependencies = true }
-      } catch {
+      let claim = operations[at].claim(
+        by: self, for: addition.queue, asBarrier: addition.isBarrier)
+      switch claim {
+      case .claimed(let own, haveDependencies: let hasSome):
+        declared += own
+        if hasSome { haveDependencies = true }
+      case .beingDeclared, .refused:
         release(Array(operations[..<at]))
-        throw error
+        return claim
       }
     }
-    return (declared, haveDependencies)
+    return .claimed(declared: declared, haveDependencies: haveDependencies)
   }
 
   /// Reverts `claim`.
@@ -216,20 +231,26 @@ extension OperationCluster {
     _ operations: [ClusterOperation], _ leave: @escaping AdditionLine.Leave,
     _ done: @escaping DoneHandler
   ) {
-    if let moving = operations.firstMoving(besides: []) {
-      return moving.whenSettled { self.declareNext(operations, leave, done) }
-    }
-    let declaring = takeFresh(operations)
-    // One that has left since then is waited for again.
-    if let moving = operations.firstMoving(besides: Set(declaring)) {
+    let obstacle = operations.obstacle(on: self, besides: [])
+    let declaring = obstacle == nil ? takeFresh(operations) : []
+    // One may have left since the first look.
+    switch obstacle ?? operations.obstacle(on: self, besides: Set(declaring)) {
+    case .moving(let moving):
       release(declaring)
-      return moving.whenSettled { self.declareNext(operations, leave, done) }
-    }
-    leave()
-    if declaring.isEmpty { return done(.success(())) }
-    submit(declaring, to: nil, isDeclaredOnly: true) { result in
-      if case .failure = result { self.release(declaring) }
-      done(result)
+      moving.whenSettled { AdditionLine.goOn { self.declareNext(operations, leave, done) } }
+    case .stranger(let stranger):
+      release(declaring)
+      leave()
+      done(.failure(.foreign(stranger)))
+    case nil where declaring.isEmpty:
+      leave()
+      done(.success(()))
+    case nil:
+      submit(declaring, to: nil, isDeclaredOnly: true) { result in
+        if case .failure = result { self.release(declaring) }
+        done(result)
+      }
+      leave()
     }
   }
 
@@ -279,100 +300,43 @@ extension OperationCluster {
   }
 }
 
-/// A batch on its way into a queue.
-private struct Addition: Sendable {
-  var operations: [ClusterOperation]
-  var queue: QueueRecord
-  var isBarrier: Bool
-  var done: DoneHandler
-
-  /// The dependencies outside of the batch that the cluster does not know.
-  var unknown: [ClusterOperation] {
-    var members: Set<ClusterOperation>?
-    var found: [ClusterOperation] = []
-    for operation in operations {
-      for dependency in operation.dependencies where dependency.id == nil {
-        if members == nil { members = Set(operations) }
-        if members?.contains(dependency) == false { found.append(dependency) }
-      }
-    }
-    return found
-  }
-
-  /// Whether one of them is being declared by another addition, or waits for what the cluster does
-  /// not know.
-  var needsOthers: Bool {
-    for operation in operations {
-      let (isBeingDeclared, hasDependencies) = operation.standing
-      if isBeingDeclared { return true }
-      if hasDependencies {
-        return operations.contains(where: \.isBeingDeclared) || !unknown.isEmpty
-      }
-    }
-    return false
-  }
-
-  /// Notes that the cluster has all of it; returns the operations to cancel.
-  func enter(areSubmitted: Bool) -> [ClusterOperation] {
-    queue.took(operations, asBarrier: isBarrier, areSubmitted: areSubmitted)
-  }
-}
-
-extension [ClusterOperation] {
-  /// An operation on its way to the cluster, among these and the dependencies of fresh ones; `own`
-  /// are on the caller's own way. Visits each fresh operation and its dependencies once.
-  fileprivate func firstMoving(besides own: Set<ClusterOperation>) -> ClusterOperation? {
-    var seen: Set<ClusterOperation> = []
-    var open = self
-    while let operation = open.popLast() {
-      guard operation.id == nil, seen.insert(operation).inserted else { continue }
-      if !own.contains(operation), operation.isLeaving { return operation }
-      open += operation.dependencies
-    }
-    return nil
-  }
-}
-
 // MARK: - The objects' part
 
 extension ClusterOperation {
-  /// Claims the operation for one batch; returns whether the cluster knows it as declared, and
-  /// whether it has dependencies.
+  /// Claims the operation for one batch.
   fileprivate func claim(
     by cluster: OperationCluster, for queue: QueueRecord, asBarrier: Bool
-  ) throws(ClusterError) -> (isDeclared: Bool, hasDependencies: Bool) {
-    try life.withLock { (life) throws(ClusterError) in
+  ) -> Claim {
+    life.withLock { life in
       if life.isFinished {
-        throw ClusterError(
-          .alreadyFinished, "'\(life.shownName)' has finished and cannot run again",
-          hint: "add a clone() of it")
+        return .refused(
+          ClusterError(
+            .alreadyFinished, "'\(life.shownName)' has finished and cannot run again",
+            hint: "add a clone() of it"))
       }
       if let other = life.cluster, other !== cluster {
-        throw ClusterError(.badRequest, "'\(life.shownName)' belongs to another cluster")
+        return .refused(
+          ClusterError(.badRequest, "'\(life.shownName)' belongs to another cluster"))
       }
       switch life.stage {
+      case .leaving where life.queue == nil: return .beingDeclared
       case .enqueued, .leaving:
-        throw ClusterError(
-          .alreadyEnqueued, "'\(life.shownName)' is in a queue already",
-          hint: "an operation goes through one queue, once; add a clone() of it")
+        return .refused(
+          ClusterError(
+            .alreadyEnqueued, "'\(life.shownName)' is in a queue already",
+            hint: "an operation goes through one queue, once; add a clone() of it"))
       case .declared:
-        guard life.queue == nil else {
-          throw ClusterError(.alreadyEnqueued, "'\(life.shownName)' is being added already")
-        }
-        guard life.isBarrier == asBarrier else {
-          let kind = life.isBarrier ? "a barrier" : "an ordinary operation"
-          throw ClusterError(
-            .badRequest, "'\(life.shownName)' has been declared as \(kind)",
-            hint: "add a barrier before anything that depends on it, or a clone() of it")
+        if let objection = life.objectionToEntering(asBarrier: asBarrier) {
+          return .refused(objection)
         }
         life.queue = queue
-        return (true, !life.dependencies.isEmpty)
+        return .claimed(declared: [self], haveDependencies: !life.dependencies.isEmpty)
       case .fresh:
         life.stage = .leaving
         life.cluster = cluster
         life.queue = queue
         life.isBarrier = asBarrier
-        return (false, !life.dependencies.isEmpty)
+        return .claimed(declared: [], haveDependencies: !life.dependencies.isEmpty)
       }
     }
   }
@@ -386,6 +350,8 @@ extension ClusterOperation {
       return true
     }
   }
+
+  fileprivate func giveBackIfLeaving() { if isLeaving { giveBack() } }
 
   fileprivate func giveBack() {
     let settled = life.withLock { life -> [@Sendable () -> Void] in
@@ -414,23 +380,6 @@ extension ClusterOperation {
     for handler in settled { handler() }
   }
 
-  fileprivate var isLeaving: Bool {
-    life.withLock { if case .leaving = $0.stage { true } else { false } }
-  }
-
-  /// Whether it is on its way because another operation waits for it, and whether it waits itself.
-  fileprivate var standing: (isBeingDeclared: Bool, hasDependencies: Bool) {
-    life.withLock { life in
-      if case .leaving = life.stage {
-        (life.queue == nil, !life.dependencies.isEmpty)
-      } else {
-        (false, !life.dependencies.isEmpty)
-      }
-    }
-  }
-
-  fileprivate var isBeingDeclared: Bool { standing.isBeingDeclared }
-
   fileprivate func whenSettled(_ handler: @escaping @Sendable () -> Void) {
     let isSettled = life.withLock { life in
       guard case .leaving = life.stage else { return true }
@@ -438,9 +387,5 @@ extension ClusterOperation {
       return false
     }
     if isSettled { handler() }
-  }
-
-  fileprivate func belongs(toOtherThan cluster: OperationCluster) -> Bool {
-    life.withLock { life in life.cluster.map { $0 !== cluster } ?? false }
   }
 }

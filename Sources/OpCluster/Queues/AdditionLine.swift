@@ -2,6 +2,7 @@
 // hold what the other waits for; so one at a time collects what it needs, and only then holds it.
 // Any thread.
 
+import Dispatch
 import Synchronization
 
 final class AdditionLine: Sendable {
@@ -14,14 +15,10 @@ final class AdditionLine: Sendable {
     /// The first of the waiting ones.
     var first = 0
     var isOccupied = false
-    /// Whether a thread calls turns: the next one is its task, so that a long line needs no deep
-    /// stack.
-    var isCalling = false
 
     mutating func next() -> Turn? {
-      if isOccupied || isCalling || first == waiting.count { return nil }
+      if isOccupied || first == waiting.count { return nil }
       isOccupied = true
-      isCalling = true
       let turn = waiting[first]
       first += 1
       // Those that had their turn are let go of, at a constant cost for each.
@@ -34,21 +31,26 @@ final class AdditionLine: Sendable {
   }
   private let state = Mutex(State())
 
-  /// Calls `turn` once all earlier ones have left; possibly within this call.
+  /// Calls `turn` once all earlier ones have left; within this call if there are none.
   func enter(_ turn: @escaping Turn) {
     state.withLock { $0.waiting.append(turn) }
     callNext()
   }
 
-  private func callNext() {
-    while let turn = state.withLock({ $0.next() }) {
-      turn { self.leave() }
-      state.withLock { $0.isCalling = false }
-    }
+  /// Goes on with a turn elsewhere: an answer has come on a thread that has other things to do, and
+  /// a long line must not need a deep stack.
+  static func goOn(_ body: @escaping @Sendable () -> Void) {
+    DispatchQueue.global().async(execute: body)
   }
 
-  private func leave() {
-    state.withLock { $0.isOccupied = false }
-    callNext()
+  private func callNext() {
+    guard let turn = state.withLock({ $0.next() }) else { return }
+    turn {
+      let hasNext = self.state.withLock { state in
+        state.isOccupied = false
+        return state.first < state.waiting.count
+      }
+      if hasNext { Self.goOn { self.callNext() } }
+    }
   }
 }

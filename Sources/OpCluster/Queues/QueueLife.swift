@@ -24,6 +24,8 @@ struct QueueLife: Sendable {
   var awaiting: [DoneHandler]?
   /// The handlers that wait until the given settings are applied; nil: none are on their way.
   var applying: [DoneHandler]?
+  /// Those that came while others were on their way.
+  var applyingNext: [DoneHandler] = []
   /// The number of operations of all programs in the queue.
   var count: UInt32 = 0
   var tally = QueueTally()

@@ -73,7 +73,7 @@ final class QueueRecord: Sendable {
         return .wait
       }
       life.lookers = [done]
-      return life.id == nil ? .ask : .apply
+      return life.id == nil || !life.hasLooked ? .ask : .apply
     }
     switch step {
     case .known: done()
@@ -94,10 +94,13 @@ final class QueueRecord: Sendable {
 
   private func hasLooked(_ result: Result<Void, ClusterError>) {
     if case .failure(let error) = result { cluster.report(error, of: "queue '\(name)'") }
-    let lookers = state.withLock { life in
+    let lookers = state.withLock { life -> [@Sendable () -> Void]? in
+      // Settings of a handle that only waited meanwhile.
+      if life.id != nil, life.given != nil { return nil }
       defer { life.lookers = nil }
       return life.lookers ?? []
     }
+    guard let lookers else { return applyGiven { self.hasLooked($0) } }
     for looker in lookers { looker() }
   }
 
@@ -146,14 +149,16 @@ final class QueueRecord: Sendable {
     }
   }
 
-  /// Applies the given settings to an existing queue; `done` is called when none is on its way any
-  /// more. Refused ones are not repeated.
+  /// Applies the given settings to an existing queue. Behind others on their way, `done` waits for
+  /// them, and hears nothing of their errors. Refused ones are not repeated.
   private func applyGiven(_ done: @escaping DoneHandler) {
     let isFirst = state.withLock { life in
-      life.applying?.append(done)
-      if life.applying != nil { return false }
-      life.applying = [done]
-      return true
+      guard life.applying != nil else {
+        life.applying = [done]
+        return true
+      }
+      life.applyingNext.append(done)
+      return false
     }
     if isFirst { applyNext() }
   }
@@ -166,24 +171,21 @@ final class QueueRecord: Sendable {
     }
     guard let change else { return hasApplied(.success(())) }
     cluster.backend.send(.changeQueue(name, change)) { result in
-      switch result.refused {
-      case .success: self.applyNext()
-      case .failure(let error):
-        self.state.withLock { $0.hasLooked = false }
-        self.hasApplied(.failure(error))
-      }
+      if case .failure = result.refused { self.state.withLock { $0.hasLooked = false } }
+      self.hasApplied(result.refused.map { _ in () })
     }
   }
 
   private func hasApplied(_ result: Result<Void, ClusterError>) {
-    let waiting = state.withLock { life -> [DoneHandler]? in
-      // One that was given at the last moment is on its way with these.
-      if case .success = result, life.id != nil, life.given != nil { return nil }
-      defer { life.applying = nil }
-      return life.applying ?? []
+    let (waiting, goesOn) = state.withLock { life -> ([DoneHandler], Bool) in
+      let waiting = life.applying ?? []
+      let goesOn = !life.applyingNext.isEmpty
+      life.applying = goesOn ? life.applyingNext : nil
+      life.applyingNext = []
+      return (waiting, goesOn)
     }
-    guard let waiting else { return applyNext() }
     for handler in waiting { handler(result) }
+    if goesOn { applyNext() }
   }
 
   /// Creates the queue in the cluster, once; keeps an existing queue, apart from the settings that

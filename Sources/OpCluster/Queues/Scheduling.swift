@@ -112,8 +112,11 @@ public final class OperationSchedule: Sendable {
   private func giveUp(
     _ done: @escaping @Sendable (Result<ClusterOperation?, ClusterError>) -> Void
   ) {
+    // Released outside of the lock: with it goes what the observer holds.
+    var observation: OperationObservation?
     let waiting = state.withLock { state -> ClusterOperation?? in
       state.isCancelled = true
+      swap(&observation, &state.observation)
       let next = state.next
       state.next = nil
       guard let next, state.arriving === next else { return .some(next) }
