@@ -100,7 +100,7 @@ let package = Package(
         "OpClusterScheduling", "OpClusterQueries", "OpClusterWire", "OpClusterJournal",
         "OpClusterKeys", "OpClusterFolders", "OpClusterSystem", "OpClusterZeroMQ",
         "OpClusterPresentation", "OpClusterModel",
-        deque, logging,
+        deque, heap, logging,
       ]),
     // What runs the work of attempts, for a worker and for a program that is its own cluster.
     .target(

@@ -157,7 +157,7 @@ import Testing
         from: 1, runs: [], next: 101,
         scopes: (1...20).map { (GraphID(UInt32($0)), parts) })
       subscriptions.take(Slice(number: question.number, content: .success(content)), into: &effects)
-      subscriptions.flush(at: .zero, canTake: { _ in true }, into: &effects)
+      subscriptions.flush(at: .zero, stuck: [], into: &effects)
       #expect(subscriptions.scopeBytes <= Limits.scopeBytesTogether)
     }
     #expect(Limits.leastScopeShare * Limits.clients <= Limits.scopeBytesTogether)

@@ -66,8 +66,8 @@ import Testing
 
     mutating func flush() {
       var effects: [Subscriptions.Effect] = []
-      let canTake = canTake
-      while subscriptions.flush(at: now, canTake: { _ in canTake }, into: &effects) {}
+      let stuck: Set<PeerID> = canTake ? [] : [peer]
+      while subscriptions.flush(at: now, stuck: stuck, into: &effects) {}
       perform(effects)
     }
 
@@ -134,9 +134,9 @@ import Testing
     let first = Event(
       sequence: 1, commit: CommitIndex(1), time: .unknown, subject: subject, kind: .isReady(true))
     world.subscriptions.tell([EventRun(first: first, count: 1)], through: 1)
-    world.subscriptions.flush(peer: PeerID(99), canTake: { _ in true }, into: &effects)
+    world.subscriptions.flush(peer: PeerID(99), stuck: [], into: &effects)
     #expect(effects.isEmpty)
-    world.subscriptions.flush(peer: world.peer, canTake: { _ in true }, into: &effects)
+    world.subscriptions.flush(peer: world.peer, stuck: [], into: &effects)
     world.perform(effects)
     #expect(world.sequences == [1])
   }
@@ -166,7 +166,7 @@ import Testing
     var flushed: [PeerID] = []
     var isMore = true
     while isMore {
-      isMore = subscriptions.flush(at: .zero, canTake: { _ in true }, into: &effects)
+      isMore = subscriptions.flush(at: .zero, stuck: [], into: &effects)
       var events = 0
       for case .tell(let peer, let batch) in effects {
         flushed.append(peer)

@@ -98,6 +98,22 @@ struct EventFilter: Sendable, Equatable {
     return scopes[graph] == nil ? graph : nil
   }
 
+  /// Whether a part of a run may pass: true wherever `forEachPart` passes one, and for all events
+  /// of selected graphs themselves, after whose end their scopes are forgotten.
+  func mayPass(_ run: EventRun) -> Bool {
+    switch run.first.subject {
+    case .queue: return tellsCluster || includesOwn
+    case .worker: return tellsCluster
+    case .graph(let graph): return own.contains(graph) || graphs.contains(graph.number)
+    case .operation(let operation, _):
+      let graph = operation.graph
+      if graphsOnly { return false }
+      if own.contains(graph) { return true }
+      return graphs.contains(graph.number) && tells(run.first.kind)
+        && !(needsScope && scopes[graph] == .nothing)
+    }
+  }
+
   /// Calls `body` with the parts of a run that pass, in order. The scope of its graph must be known
   /// if it is needed.
   func forEachPart(of run: EventRun, _ body: (EventRun) -> Void) {

@@ -1,8 +1,9 @@
 // The subscriptions: which events each subscriber gets, and its position (S104, S115, G28). Events
 // arrive as they become durable. A subscriber that cannot receive them falls behind and is served
-// from the journal until it has caught up, so a slow one costs no memory. Pure: no socket, no disk.
-// On the loop's thread.
+// from the journal until it has caught up, so a slow one costs no memory. A turn visits those whom
+// its events may concern, and no others. Pure: no socket, no disk. On the loop's thread.
 
+import HeapModule
 import OpClusterModel
 
 struct Subscriptions {
@@ -19,6 +20,13 @@ struct Subscriptions {
     let last: UInt64
   }
 
+  /// A subscription that waits until a number has reached a value.
+  private struct Threshold: Comparable {
+    let value: UInt64
+    let key: Key
+    static func < (a: Self, b: Self) -> Bool { (a.value, a.key) < (b.value, b.key) }
+  }
+
   /// An action for subscribers.
   enum Effect: Equatable {
     case reply(PeerID, RequestID, ClientReply)
@@ -27,63 +35,38 @@ struct Subscriptions {
     case read(SliceQuestion)
   }
 
-  struct Entry {
-    let key: Key
-    /// The principal that it counts for (G29), and its bytes.
-    let holder: QuotaHolder
-    let bytes: Int
-    /// The request that opened it; a later refusal also answers this request.
-    let request: RequestID
-    var filter: EventFilter
-    let backlogOnly: Bool
-    /// The next sequence to consider.
-    var position: UInt64
-    /// The number of sent events.
-    var sent: UInt64 = 0
-    /// The number of events that the subscriber allows.
-    var credit: UInt32
-    /// Events sent or collected that the subscriber has not granted again.
-    var onTheWay: UInt32 = 0
-    /// Its share of the events of all subscribers (`Limits.eventsOnTheirWay`).
-    var share: UInt32
-    /// Its share of the scopes of all subscribers (`Limits.scopeBytesTogether`).
-    var scopeShare: Int
-    /// The slice that it waits for.
-    var reading: UInt64?
-    var state: State
-    /// The time since when events wait without any being taken.
-    var stalledSince: Instant?
-    var hasCaughtUp = false
-    /// The last sequence that counts of the present slice, whose reader does not know newer graphs.
-    var readThrough: UInt64?
-    /// The number of kept durable turns that it has processed.
-    var turnsTold = 0
-    /// Their events that are collected but not sent.
-    var batch: [Event] = []
-  }
-  enum State: Equatable {
-    /// Waits until the turns decided before it are durable.
-    case awaited
-    /// Waits for its first slice, which shows whether the backlog still exists.
-    case opening
-    /// Receives events as they become durable.
-    case live
-    /// Durable events are pending; they are read when the subscriber can receive them.
-    case behind
-    /// A slice is being read.
-    case reading
-  }
-
+  /// Looked up, never iterated.
   private var entries: [Key: Entry] = [:]
-  /// In the order of their keys, so that behaviour never depends on hashing.
-  private var order: [Key] = []
+  /// All keys. Their order is that of what is sent, so that behaviour never depends on hashing.
+  private var all = SubscriptionSet()
+  private var index = SubscriptionIndex()
   /// The last durable event that was passed to the live subscribers.
   private(set) var told: UInt64
+  /// The last event of the turns before `turns`: what a live subscriber has not got of them does
+  /// not concern it.
+  private var flushed: UInt64
   /// The turns that became durable since the last complete flush. Subscribers get them one after
   /// the other: all events for all of them at once would use too much memory (G29).
   private var turns: [DurableTurn] = []
+  /// The number of turns before these.
+  private var turnsBefore = 0
+  /// Those whom the turns may concern.
+  private var concerned = SubscriptionSet()
+  /// Those that wait for their first turn, by position.
+  private var awaiting: Heap<Threshold> = []
+  /// The subscriptions that are behind, and of these:
+  private var behind = SubscriptionSet()
+  /// those that the next flush considers,
+  private var asking = SubscriptionSet()
+  /// those that wait only until their connections take something,
+  private var blocked = SubscriptionSet()
+  /// and those that wait only for a greater share, by what is on the way to them. Some no longer
+  /// do.
+  private var crowded: Heap<Threshold> = []
   /// The last subscriber that the present flush has served.
-  private var lastFlushed: (at: Int, key: Key)?
+  private var lastFlushed: Key?
+  /// The number of subscriptions looked at so far, for tests.
+  private(set) var looks = 0
   private var lastReading: UInt64 = 0
   private var readings: [UInt64: Key] = [:]
 
@@ -98,41 +81,36 @@ struct Subscriptions {
   ///   - eventsOnTheirWay: The approximate number of ungranted events of all subscribers together.
   init(told: UInt64, eventsOnTheirWay: UInt32 = Limits.eventsOnTheirWay) {
     self.told = told
+    flushed = told
     self.eventsOnTheirWay = eventsOnTheirWay
   }
 
-  var isEmpty: Bool { order.isEmpty }
+  var isEmpty: Bool { all.isEmpty }
   /// The number of events in flight for each: the more subscribers, the fewer, so the sum is
   /// bounded.
   private var share: UInt32 {
-    max(Limits.leastEventShare, eventsOnTheirWay / UInt32(clamping: max(1, order.count)))
+    max(Limits.leastEventShare, eventsOnTheirWay / UInt32(clamping: max(1, all.count)))
   }
-  /// The bytes of all scopes, for tests.
-  var scopeBytes: Int { entries.values.reduce(0) { $0 + $1.filter.scopeBytes } }
+  /// The bytes of all scopes.
+  private(set) var scopeBytes = 0
   private var scopeShare: Int {
-    max(Limits.leastScopeShare, Limits.scopeBytesTogether / max(1, order.count))
+    max(Limits.leastScopeShare, Limits.scopeBytesTogether / max(1, all.count))
   }
-  func count(of peer: PeerID) -> Int { places(of: peer).count }
-  /// The peers with subscriptions.
-  var peers: Set<PeerID> { Set(order.map(\.peer)) }
+  func count(of peer: PeerID) -> Int { all.numbers(of: peer).count }
+  /// Whether a peer has subscriptions.
+  func follows(_ peer: PeerID) -> Bool { count(of: peer) > 0 }
 
-  /// The positions of a peer's subscriptions in the order.
-  private func places(of peer: PeerID) -> Range<Int> {
-    let first = place(of: Key(peer: peer, number: 0))
-    var end = first
-    while end < order.count, order[end].peer == peer { end += 1 }
-    return first..<end
+  private func keys(of peer: PeerID, in some: SubscriptionSet) -> [Key] {
+    some.numbers(of: peer).map { Key(peer: peer, number: $0) }
   }
 
-  /// The position of the first subscription that does not precede a key.
-  private func place(of key: Key) -> Int {
-    var low = 0
-    var high = order.count
-    while low < high {
-      let middle = (low + high) / 2
-      if order[middle] < key { low = middle + 1 } else { high = middle }
-    }
-    return low
+  /// Keeps a changed entry, and what all together come to.
+  private mutating func store(_ changed: Entry) {
+    var entry = changed
+    scopeBytes += entry.filter.scopeBytes - entry.countedScopeBytes
+    entry.countedScopeBytes = entry.filter.scopeBytes
+    entries[entry.key] = entry
+    if entry.state == .behind { behind.insert(entry.key) } else { behind.remove(entry.key) }
   }
 
   // MARK: - Coming and going
@@ -143,7 +121,7 @@ struct Subscriptions {
   ) -> Refusal? {
     if filter.includesOwn {
       let most = CoordinatorLimits.ownSubscriptionsPerClient
-      let others = order[places(of: peer)].count { key in
+      let others = keys(of: peer, in: all).count { key in
         key.number != number && entries[key]?.filter.includesOwn ?? false
       }
       guard others < most else {
@@ -193,19 +171,22 @@ struct Subscriptions {
     var entry = Entry(
       key: key, holder: holder, bytes: filter.bytes + CoordinatorLimits.subscriptionBytesEach,
       request: request, filter: filter, backlogOnly: wish.backlogOnly,
-      position: max(told, decided) + 1, credit: wish.credit, share: share,
-      scopeShare: scopeShare, state: .awaited)
+      position: max(told, decided) + 1, credit: wish.credit, share: share, state: .awaited)
     if let since = wish.since {
       entry.position = since >= told ? told + 1 : since + 1
       entry.state = .opening
       ask(&entry, isFirst: true, isFromStart: since == 0, into: &effects)
     }
-    entry.turnsTold = turns.count
+    entry.turnsTold = turnsBefore + turns.count
     bytes += entry.bytes
     bytesByHolder[holder, default: 0] += entry.bytes
-    entries[key] = entry
-    order.insert(key, at: place(of: key))
+    store(entry)
+    all.insert(key)
+    index.insert(key, filter)
     beginAwaited(key, told, into: &effects)
+    if entries[key]?.state == .awaited {
+      awaiting.insert(Threshold(value: entry.position, key: key))
+    }
   }
 
   /// Answers a waiting subscription as soon as everything before it is durable.
@@ -222,7 +203,14 @@ struct Subscriptions {
 
   mutating func remove(_ key: Key) {
     guard let entry = entries.removeValue(forKey: key) else { return }
-    order.remove(at: place(of: key))
+    all.remove(key)
+    index.remove(key, entry.filter)
+    concerned.remove(key)
+    behind.remove(key)
+    asking.remove(key)
+    blocked.remove(key)
+    if all.isEmpty { index.forgetGraphs() }
+    scopeBytes -= entry.countedScopeBytes
     if let reading = entry.reading { readings[reading] = nil }
     bytes -= entry.bytes
     let left = (bytesByHolder[entry.holder] ?? 0) - entry.bytes
@@ -230,7 +218,7 @@ struct Subscriptions {
   }
 
   mutating func remove(peer: PeerID) {
-    for key in order[places(of: peer)] { remove(key) }
+    for key in keys(of: peer, in: all) { remove(key) }
   }
 
   /// Grants further events to a subscription; false if the peer has no such subscription.
@@ -241,12 +229,14 @@ struct Subscriptions {
       Limits.eventCredit * 16)
     entries[key]?.onTheWay = entry.onTheWay - min(entry.onTheWay, events)
     if events > 0 { entries[key]?.stalledSince = nil }
+    if entry.state == .behind { asking.insert(key) }
     return true
   }
 
   /// Notes that a peer has submitted a graph, of which nothing is durable yet.
   mutating func noteOwn(_ graph: GraphID, of peer: PeerID) {
-    for key in order[places(of: peer)] {
+    index.noteOwn(graph, of: peer)
+    for key in keys(of: peer, in: all) {
       guard let entry = entries[key], entry.filter.includesOwn else { continue }
       entries[key]?.filter.learnOwn(graph)
       let isAsking = entry.state == .reading || entry.state == .opening
@@ -257,93 +247,168 @@ struct Subscriptions {
   // MARK: - What becomes durable
 
   /// Takes a durable turn whose last event is `last`. `runs` is nil if nobody had subscribed when
-  /// it was decided; its events are in the journal.
+  /// it was decided; its events are in the journal. Costs the subscriptions that its events may
+  /// concern; all of them if it has no runs, which only the turns before the first one have.
   mutating func tell(_ runs: [EventRun]?, through last: UInt64) {
-    told = max(told, last)
-    if !order.isEmpty { turns.append(DurableTurn(runs: runs, last: last)) }
+    guard last > told else { return }
+    told = last
+    if all.isEmpty { return }
+    turns.append(DurableTurn(runs: runs, last: last))
+    // A flush that has begun begins again.
+    lastFlushed = nil
+    while let first = awaiting.min, first.value <= last + 1 {
+      awaiting.removeMin()
+      if isIn(.awaited, first.key) { concerned.insert(first.key) }
+    }
+    guard let runs else {
+      for key in all.keys where isIn(.live, key) { concerned.insert(key) }
+      return
+    }
+    for run in runs {
+      for key in index.candidates(for: run) where isConcerned(key, run) { concerned.insert(key) }
+      if case .graphFinished = run.first.kind, let graph = run.graph { index.forget(graph) }
+    }
+  }
+
+  private mutating func isIn(_ state: State, _ key: Key) -> Bool {
+    looks += 1
+    guard let at = entries.index(forKey: key) else { return false }
+    return entries.values[at].state == state
+  }
+
+  private mutating func isConcerned(_ key: Key, _ run: EventRun) -> Bool {
+    looks += 1
+    guard let at = entries.index(forKey: key) else { return false }
+    return entries.values[at].state == .live && entries.values[at].filter.mayPass(run)
   }
 
   /// Passes the pending turns to a subscriber.
   private mutating func takeTurns(
-    _ key: Key, canTake: (PeerID) -> Bool, into effects: inout [Effect]
+    _ key: Key, canTake: Bool, into effects: inout [Effect]
   ) {
+    looks += 1
     guard let entry = entries[key] else { return }
-    let (share, scopeShare) = (share, scopeShare)
-    entries[key]?.share = share
-    entries[key]?.bound(scopeShare: scopeShare)
-    for turn in turns[entry.turnsTold...] {
+    let share = share
+    for turn in turns[max(0, entry.turnsTold - turnsBefore)...] {
       beginAwaited(key, turn.last, into: &effects)
       guard var entry = entries.removeValue(forKey: key) else { return }
-      if entry.state == .live, entry.position <= turn.last {
-        if let runs = turn.runs, canTake(key.peer) {
-          for run in runs where entry.state == .live { entry.take(run, &effects) }
-          if entry.state == .live { entry.position = turn.last + 1 }
-        } else {
-          entry.state = .behind
-        }
+      entry.share = share
+      if entry.state == .live {
+        entry.position = max(entry.position, flushed + 1)
+        if entry.position <= turn.last { entry.take(turn.runs, turn.last, canTake, &effects) }
       }
-      entries[key] = entry
+      store(entry)
     }
-    entries[key]?.turnsTold = turns.count
+    entries[key]?.turnsTold = turnsBefore + turns.count
   }
 
   /// Sends one peer its events of the turns since the last call.
-  mutating func flush(
-    peer: PeerID, canTake: (PeerID) -> Bool, into effects: inout [Effect]
-  ) {
-    for key in order[places(of: peer)] {
-      takeTurns(key, canTake: canTake, into: &effects)
+  ///
+  /// - Parameter stuck: The peers whose connections take nothing now.
+  mutating func flush(peer: PeerID, stuck: Set<PeerID>, into effects: inout [Effect]) {
+    if stuck.contains(peer) { putBehind(peer) }
+    for key in keys(of: peer, in: concerned) {
+      concerned.remove(key)
+      takeTurns(key, canTake: !stuck.contains(peer), into: &effects)
       finishBatch(key, isEnd: false, into: &effects)
+      if behind.contains(key) { asking.insert(key) }
     }
   }
 
-  /// Sends all subscribers the events of the turns since the last call, and requests slices for
+  /// A connection that takes nothing puts its subscriptions behind, whatever happens.
+  private mutating func putBehind(_ peer: PeerID, after last: Key? = nil) {
+    guard told > flushed else { return }
+    for key in keys(of: peer, in: all) where last.map({ $0 < key }) ?? true && isIn(.live, key) {
+      concerned.insert(key)
+    }
+  }
+
+  /// Sends the subscribers the events of the turns since the last call, and requests slices for
   /// those behind, within the size of one message. True: there is more, to be sent when these have
-  /// left.
+  /// left. Costs those that may be told something, and the stuck ones.
+  ///
+  /// - Parameter stuck: The peers whose connections take nothing now.
   @discardableResult
   mutating func flush(
-    at now: Instant, canTake: (PeerID) -> Bool, into effects: inout [Effect]
+    at now: Instant, stuck: Set<PeerID>, into effects: inout [Effect]
   ) -> Bool {
+    if lastFlushed == nil { beginFlush(stuck) }
+    if !stuck.isEmpty {
+      for peer in stuck.sorted() { putBehind(peer, after: lastFlushed) }
+    }
     var events = 0
     while let key = nextToFlush() {
+      lastFlushed = key
+      concerned.remove(key)
+      asking.remove(key)
+      blocked.remove(key)
       let before = effects.count
-      takeTurns(key, canTake: canTake, into: &effects)
+      takeTurns(key, canTake: !stuck.contains(key.peer), into: &effects)
       finishBatch(key, isEnd: false, into: &effects)
-      askIfBehind(key, at: now, canTake: canTake, into: &effects)
+      askIfBehind(key, at: now, canTake: !stuck.contains(key.peer), into: &effects)
       for case .tell(_, let batch) in effects[before...] { events += batch.events.count }
       if events >= Limits.entriesPerMessage { return true }
     }
+    turnsBefore += turns.count
     turns.removeAll(keepingCapacity: true)
-    for key in order { entries[key]?.turnsTold = 0 }
+    flushed = told
     lastFlushed = nil
     return false
   }
 
-  /// The next subscriber in the order of keys; some may have left meanwhile.
-  private mutating func nextToFlush() -> Key? {
-    var at = 0
-    if let last = lastFlushed {
-      at = last.at + 1
-      if last.at >= order.count || order[last.at] != last.key {
-        at = place(of: last.key)
-        if at < order.count, order[at] == last.key { at += 1 }
+  /// Finds those that can ask again, and bounds what is kept. Costs the peers that were stuck, and
+  /// those that are found; all subscriptions once after one was added, where scopes are too large.
+  private mutating func beginFlush(_ stuck: Set<PeerID>) {
+    for peer in blocked.peers where !stuck.contains(peer) {
+      for key in keys(of: peer, in: blocked) {
+        blocked.remove(key)
+        asking.insert(key)
       }
     }
-    guard at < order.count else { return nil }
-    lastFlushed = (at, order[at])
-    return order[at]
+    let share = UInt64(share)
+    while let first = crowded.min, first.value < share {
+      crowded.removeMin()
+      if behind.contains(first.key) { asking.insert(first.key) }
+    }
+    guard scopeBytes > Limits.scopeBytesTogether else { return }
+    for key in all.keys {
+      guard var entry = entries[key] else { continue }
+      entry.bound(scopeShare: scopeShare)
+      store(entry)
+    }
+  }
+
+  /// The next subscriber in the order of keys; some may have left meanwhile.
+  private func nextToFlush() -> Key? {
+    let (one, other) = (concerned.first(after: lastFlushed), asking.first(after: lastFlushed))
+    guard let one, let other else { return one ?? other }
+    return min(one, other)
   }
 
   private mutating func askIfBehind(
-    _ key: Key, at now: Instant, canTake: (PeerID) -> Bool, into effects: inout [Effect]
+    _ key: Key, at now: Instant, canTake: Bool, into effects: inout [Effect]
   ) {
     guard var entry = entries[key], entry.state == .behind else { return }
-    if entry.room > 0, canTake(key.peer) {
+    entry.share = share
+    if entry.room > 0, canTake {
       ask(&entry, isFirst: false, isFromStart: false, into: &effects)
-    } else if entry.stalledSince == nil {
-      entry.stalledSince = now
+    } else {
+      if entry.stalledSince == nil { entry.stalledSince = now }
+      if entry.room > 0 { blocked.insert(key) } else { noteCrowded(entry) }
     }
-    entries[key] = entry
+    store(entry)
+  }
+
+  /// Notes a subscription that lacks room; a grant makes it ask again as well.
+  private mutating func noteCrowded(_ entry: Entry) {
+    guard entry.credit > 0 else { return }
+    crowded.insert(Threshold(value: UInt64(entry.onTheWay), key: entry.key))
+    // Those that no longer wait are dropped before they are the most.
+    guard crowded.count > 2 * behind.count + 64 else { return }
+    crowded = Heap(
+      behind.keys.compactMap { key in
+        entries[key].map { Threshold(value: UInt64($0.onTheWay), key: key) }
+      })
   }
 
   // MARK: - What the journal says
@@ -376,6 +441,8 @@ struct Subscriptions {
     } else {
       entries[key]?.state = .behind
       entries[key]?.readThrough = nil
+      behind.insert(key)
+      asking.insert(key)
     }
   }
 
@@ -394,8 +461,10 @@ struct Subscriptions {
         effects.append(.reply(key.peer, entry.request, .subscribed(since: entry.position - 1)))
       }
       entry.reading = nil
+      entry.share = share
+      entry.bound(scopeShare: scopeShare)
       for (graph, scope) in found.scopes {
-        entry.filter.learn(scope, of: graph, within: entry.scopeShare)
+        entry.filter.learn(scope, of: graph, within: scopeShare)
       }
       entry.state = .live
       let last = entry.readThrough ?? .max
@@ -409,7 +478,8 @@ struct Subscriptions {
       }
     }
     let hasCaughtUp = entry.state == .live
-    entries[key] = entry
+    store(entry)
+    if !hasCaughtUp { asking.insert(key) }
     finishBatch(key, isEnd: hasCaughtUp, into: &effects)
   }
 
@@ -421,7 +491,7 @@ struct Subscriptions {
     let isMark = isEnd && !entry.hasCaughtUp
     if isMark || !entry.batch.isEmpty { entry.send(isMark: isMark, &effects) }
     if isMark { entry.hasCaughtUp = true }
-    entries[key] = entry
+    store(entry)
     if isMark, entry.backlogOnly { remove(key) }
   }
 
@@ -431,8 +501,9 @@ struct Subscriptions {
   mutating func evict(
     at now: Instant, patience: Span, backlog: UInt64, into effects: inout [Effect]
   ) {
-    for key in order {
-      guard let entry = entries[key], entry.state == .behind, let since = entry.stalledSince,
+    for key in behind.keys {
+      looks += 1
+      guard let entry = entries[key], let since = entry.stalledSince,
         now - since >= patience, told - min(told, entry.position - 1) > backlog
       else { continue }
       let last = entry.position - 1
@@ -446,72 +517,5 @@ struct Subscriptions {
               hint: "subscribe again since \(last)"))))
       remove(key)
     }
-  }
-}
-
-extension Subscriptions.Entry {
-  /// The number of events that may be sent now.
-  fileprivate var room: UInt32 { min(credit, share - min(share, onTheWay)) }
-
-  /// Limits the scopes to its share, which is smaller the more subscriptions there are.
-  fileprivate mutating func bound(scopeShare share: Int) {
-    scopeShare = share
-    if filter.scopeBytes > share { filter.forgetScopes() }
-  }
-
-  /// Takes the selected part of a run, as far as the credit allows.
-  fileprivate mutating func take(_ whole: EventRun, _ effects: inout [Subscriptions.Effect]) {
-    guard let run = whole.suffix(from: position) else { return }
-    if filter.unknownGraph(of: run) != nil {
-      position = run.first.sequence
-      state = .behind
-      return
-    }
-    var parts: [EventRun] = []
-    filter.forEachPart(of: run) { parts.append($0) }
-    for part in parts where state == .live { append(part, &effects) }
-    if state == .live { advance(past: run) }
-  }
-
-  /// Takes a run that the reader has already filtered.
-  fileprivate mutating func takeFiltered(
-    _ whole: EventRun, _ effects: inout [Subscriptions.Effect]
-  ) {
-    guard let run = whole.suffix(from: position) else { return }
-    append(run, &effects)
-    if state == .live { advance(past: run) }
-  }
-
-  private mutating func advance(past run: EventRun) {
-    position = run.end
-    if case .graphFinished = run.first.kind, let graph = run.graph { filter.forget(graph) }
-  }
-
-  private mutating func append(_ part: EventRun, _ effects: inout [Subscriptions.Effect]) {
-    let fitting = min(part.count, room)
-    if fitting > 0 {
-      part.part(from: 0, count: fitting).forEach { batch.append($0) }
-      credit -= fitting
-      onTheWay += fitting
-      position = part.first.sequence + UInt64(fitting)
-      stalledSince = nil
-      while batch.count >= Limits.entriesPerMessage { send(isMark: false, &effects) }
-    }
-    if fitting < part.count { state = .behind }
-  }
-
-  /// Sends one message of at most `Limits.entriesPerMessage` events.
-  fileprivate mutating func send(isMark: Bool, _ effects: inout [Subscriptions.Effect]) {
-    let events = Array(batch.prefix(Limits.entriesPerMessage))
-    batch.removeFirst(events.count)
-    let resumeAt = batch.first.map { $0.sequence - 1 } ?? position - 1
-    effects.append(
-      .tell(
-        key.peer,
-        EventBatch(
-          subscription: key.number, first: sent, events: events,
-          caughtUp: isMark && batch.isEmpty, resumeAt: resumeAt)))
-    sent += UInt64(events.count)
-    if isMark, !batch.isEmpty { send(isMark: true, &effects) }
   }
 }

@@ -15,14 +15,14 @@ extension CoordinatorLoop {
       }
       for item in durable.items {
         if case .reply(let peer, _) = item, !subscriptions.isEmpty {
-          subscriptions.flush(peer: peer, canTake: { canTake($0) }, into: &work.effects)
+          subscriptions.flush(peer: peer, stuck: clients.peers.waiting, into: &work.effects)
           if !work.effects.isEmpty { performSubscriptionEffects() }
         }
         perform(item)
       }
     }
     if !subscriptions.isEmpty {
-      while subscriptions.flush(at: now, canTake: { canTake($0) }, into: &work.effects) {
+      while subscriptions.flush(at: now, stuck: clients.peers.waiting, into: &work.effects) {
         performSubscriptionEffects()
       }
     }
@@ -42,9 +42,5 @@ extension CoordinatorLoop {
       subscriptions.remove(peer: peer)
       forget(.client, peer)
     }
-  }
-
-  private func canTake(_ peer: PeerID) -> Bool {
-    clients.peers[peer].map { $0.outbox.isEmpty && !$0.isPutOut } ?? false
   }
 }

@@ -254,9 +254,8 @@ extension CoordinatorLoop {
       at: now, patience: settings.subscriberPatience, backlog: settings.subscriberBacklog,
       into: &work.effects)
     performSubscriptionEffects()
-    let followers = subscriptions.peers
     for peer in clients.peers.all {
-      attend(peer, isAwaiting: peer.requestsInFlight > 0 || followers.contains(peer.id))
+      attend(peer, isAwaiting: peer.requestsInFlight > 0 || subscriptions.follows(peer.id))
     }
     for peer in workers.peers.all where !peer.isGreeted && isStale(peer) {
       workers.peers.remove(peer.id)
