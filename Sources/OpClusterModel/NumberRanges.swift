@@ -149,6 +149,11 @@ extension OperationTemplate {
       }
       return true
     }
+    if run.step > 1, numbers.areRanges,
+      let goesOn = forEachInSteps(elements, of: run, from: before, numbers.ranges, body)
+    {
+      return goesOn
+    }
     var open: Range<UInt32>?
     for element in elements {
       guard numbers.contains(run.first &+ (element - before) &* run.step) else { continue }
@@ -161,5 +166,33 @@ extension OperationTemplate {
     }
     if let range = open { return body(range) }
     return true
+  }
+
+  /// The elements of a run with a step whose numbers are in ranges, at the cost of these; nil if
+  /// its numbers overflow.
+  private func forEachInSteps(
+    _ elements: Range<UInt32>, of run: IndexRun, from before: UInt32, _ numbers: NumberRanges,
+    _ body: (Range<UInt32>) -> Bool
+  ) -> Bool? {
+    let step = UInt64(run.step)
+    func shown(_ element: UInt32) -> UInt64 { UInt64(run.first) + UInt64(element - before) * step }
+    guard shown(elements.upperBound - 1) <= UInt64(UInt32.max) else { return nil }
+    let first = UInt32(shown(elements.lowerBound))
+    var open: Range<UInt32>?
+    for range in numbers.ranges[numbers.position(endingFrom: first)...] {
+      let low = max(range.lowerBound, first)
+      if UInt64(low) > shown(elements.upperBound - 1) { break }
+      let begin = before + UInt32((UInt64(low - run.first) + step - 1) / step)
+      let named = UInt64(before) + UInt64(range.upperBound - run.first) / step
+      let last = UInt32(min(named, UInt64(elements.upperBound - 1)))
+      if begin > last { continue }
+      if let present = open, present.upperBound == begin {
+        open = present.lowerBound..<(last + 1)
+      } else {
+        if let present = open, !body(present) { return false }
+        open = begin..<(last + 1)
+      }
+    }
+    return open.map(body) ?? true
   }
 }

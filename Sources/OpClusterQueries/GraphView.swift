@@ -16,6 +16,8 @@ package protocol GraphShape {
   /// The stage of an operation; nil for an index that the graph does not have. Costs a binary
   /// search.
   func stage(of index: UInt32) -> Int?
+  /// The first stage from `start` on that may have this name; nil if there is none.
+  func stage(named name: String, from start: Int) -> Int?
   /// The queue name of a stage for people; empty if the queue was removed.
   func queueName(of stage: Int) -> String
 }
@@ -35,6 +37,11 @@ package protocol GraphView: GraphShape {
 extension GraphShape {
   package var operationCount: UInt32 {
     stageCount == 0 ? 0 : indices(of: stageCount - 1).upperBound
+  }
+
+  /// Any stage may have any name.
+  package func stage(named name: String, from start: Int) -> Int? {
+    start < stageCount ? start : nil
   }
 
   /// The element number for people; nil for a plain operation.

@@ -49,8 +49,8 @@ package struct OperationFilter: Sendable {
   }
 
   /// Calls `body` with the selected operations, ascending from `first` on, while it returns true;
-  /// returns whether it always did. Visits each stage from `first` on, and each operation in those
-  /// that may contain selected ones.
+  /// returns whether it always did. Visits the stages from `first` on, of a single name only those
+  /// that may have it, and each operation in those that may contain selected ones.
   @discardableResult
   package func forEachOperation(
     of view: some GraphView, from first: UInt32 = 0, _ body: (UInt32) -> Bool
@@ -59,8 +59,10 @@ package struct OperationFilter: Sendable {
     let queue = WantedQueue(selection.queue, in: view.graph)
     let comparesQueues = selection.queue != nil && view.hasMoved
     let comparesPriorities = selection.priority != nil && view.hasOwnPriorities
-    for stage in begin..<view.stageCount
-    where selection.states.isEmpty || view.mayHave(selection.states, stage: stage) {
+    var start = begin
+    while let stage = nextStage(of: view, from: start) {
+      start = stage + 1
+      if !selection.states.isEmpty, !view.mayHave(selection.states, stage: stage) { continue }
       let template = view.template(of: stage)
       guard means(template, view), comparesPriorities || meansPriority(template.priority),
         comparesQueues || queue.isMeant(by: view.queueName(of: stage))
@@ -83,6 +85,12 @@ package struct OperationFilter: Sendable {
       if !goesOn { return false }
     }
     return true
+  }
+
+  /// The next stage that the name does not exclude.
+  private func nextStage(of view: some GraphView, from start: Int) -> Int? {
+    if let pattern, !pattern.isPattern { return view.stage(named: pattern.text, from: start) }
+    return start < view.stageCount ? start : nil
   }
 
   /// The named elements of a stage, as ascending runs of indices.

@@ -4,6 +4,7 @@
 
 import Citations
 import OpClusterModel
+import OpClusterQueries
 import Testing
 
 @testable import OpClusterScheduling
@@ -80,6 +81,67 @@ import Testing
     #expect(same.ranges.ranges == [1...9_999])
   }
 
+  // Elements of an array with a step are computed, not searched.
+  @Test(.checks("G29")) func aStepOfALongArray() {
+    var template = noops("t", 2_000_000_000)
+    template.isArray = true
+    template.indexRuns = [IndexRun(first: 1, count: 2_000_000_000, step: 2)]
+    let numbers = ElementNumbers([
+      IndexRun(first: 3_999_999_997, count: 9), IndexRun(first: 2_000_000, count: 1),
+      IndexRun(first: 7, count: 1), IndexRun(first: 9, count: 1), IndexRun(first: 20, count: 2),
+    ])
+    var found: [Range<UInt32>] = []
+    template.forEachElements(from: 4, numbered: numbers) {
+      found.append($0)
+      return true
+    }
+    #expect(found == [4..<5, 10..<11, 1_999_999_998..<2_000_000_000])
+  }
+
+  // One operation of many with different names, and a page from the middle of them.
+  @Test(.checks("G29"), arguments: [100, 3_000, 60_000] as [UInt32])
+  func oneOfManyNames(count: UInt32) throws {
+    var world = World()
+    world.checksEveryTurn = false
+    var submission = GraphSubmission(name: "g")
+    submission.templates = (0..<count).map { noops("t\($0)") }
+    submission.templates[Int(count) - 1].name = "t7"
+    world.ask(.submit(submission))
+    let view = CountingView(LivingGraphView(GraphID(1), world.scheduler.state))
+    func found(_ name: String?, from first: UInt32 = 0) -> [UInt32] {
+      var selection = Selection.graph(GraphID(1))
+      selection.operation = name
+      var found: [UInt32] = []
+      OperationFilter(selection).forEachOperation(of: view, from: first) {
+        found.append($0)
+        return found.count < 5
+      }
+      return found
+    }
+    #expect(found("t\(count - 2)") == [count - 2])
+    #expect(found("t7") == [7, count - 1])
+    #expect(found("t7", from: 7) == [7, count - 1] && found("t7", from: 8) == [count - 1])
+    #expect(found("t8", from: 9) == [] && found("none") == [])
+    #expect(found(nil, from: count / 2) == Array(count / 2..<count / 2 + 5))
+    #expect(view.looks.count < 60, "\(view.looks.count) looks at \(count) stages")
+    #expect(found("t1?") == Array(10..<15))
+  }
+
+  // Many of one name: the next one is found at once.
+  @Test(.checks("G29")) func manyOfOneName() {
+    var world = World()
+    world.checksEveryTurn = false
+    var submission = GraphSubmission(name: "g")
+    submission.templates = (0..<2_000).map { _ in noops("same") }
+    world.ask(.submit(submission))
+    guard world.scheduler.graphs.contains(1) else { return }
+    let names = world.scheduler.graphs[1].stageNames
+    for start in [0, 1, 999, 1_999] {
+      let stages = world.scheduler.graphs[1].stages
+      #expect(names.stage(named: "same", from: start, in: stages) == start)
+    }
+  }
+
   // Different steps are what costs; they are few.
   @Test(.checks("G29")) func stepsAreCounted() {
     let most = UInt32(Limits.indexStepsPerSelection)
@@ -146,4 +208,33 @@ import Testing
       if !more { return rows }
     }
   }
+}
+
+/// A graph that counts the stages that are looked at.
+private struct CountingView: GraphView {
+  final class Looks { var count = 0 }
+  let looks = Looks()
+  private let view: LivingGraphView
+  init(_ view: LivingGraphView) { self.view = view }
+
+  var graph: GraphID { view.graph }
+  var labels: [Label] { view.labels }
+  var stageCount: Int { view.stageCount }
+  var hasMoved: Bool { view.hasMoved }
+  var hasOwnPriorities: Bool { view.hasOwnPriorities }
+  func template(of stage: Int) -> OperationTemplate {
+    looks.count += 1
+    return view.template(of: stage)
+  }
+  func labels(of stage: Int) -> [Label] { view.labels(of: stage) }
+  func indices(of stage: Int) -> Range<UInt32> { view.indices(of: stage) }
+  func stage(of index: UInt32) -> Int? { view.stage(of: index) }
+  func stage(named name: String, from start: Int) -> Int? { view.stage(named: name, from: start) }
+  func queueName(of stage: Int) -> String { view.queueName(of: stage) }
+  func state(of index: UInt32) -> StateWord { view.state(of: index) }
+  func mayHave(_ states: [StateWord], stage: Int) -> Bool { view.mayHave(states, stage: stage) }
+  func queueName(of index: UInt32, stage: Int) -> String {
+    view.queueName(of: index, stage: stage)
+  }
+  func priority(of index: UInt32, stage: Int) -> Priority { view.priority(of: index, stage: stage) }
 }

@@ -57,6 +57,7 @@ struct EdgeTable: Sendable {
   }
 
   var isEmpty: Bool { targets.isEmpty }
+  var count: Int { targets.count }
 
   /// The positions of the edges of one operation, for `self[position]`.
   func range(of index: UInt32) -> Range<Int> {

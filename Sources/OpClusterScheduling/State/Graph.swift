@@ -11,6 +11,7 @@ struct Graph: Blankable {
   /// The place in line of operation 0; the others follow in order of addition.
   var basePlace: UInt64
   var stages: [Stage]
+  var stageNames = StageNames()
   var cells: CellTable
   /// The dependents of each operation.
   var dependents: EdgeTable

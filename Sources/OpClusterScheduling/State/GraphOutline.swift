@@ -29,23 +29,30 @@ extension ClusterState {
         graph.stages[at].outline(
           queue: queues.contains(queue) ? queues[queue].settings.name : ""))
     }
-    var edges = ElementEdges()
-    var total: UInt32 = 0
-    let plain = graph.submission.groupEdges.isEmpty
-    if plain {
-      for index in 0..<graph.operationCount where !graph.dependencies.isEmpty {
-        for position in graph.dependencies.range(of: index) {
-          total += 1
-          if total > 10_000 { continue }
-          edges.from.append(graph.dependencies[position].index)
-          edges.to.append(index)
-          edges.policies.append(graph.dependencies[position].policy)
-        }
-      }
-    }
+    let isPlain = graph.submission.groupEdges.isEmpty
     return GraphStructure(
       row: row, stages: stages, groupEdges: graph.submission.groupEdges,
-      elementEdges: edges, elementEdgeCount: total)
+      elementEdges: isPlain ? shownEdges(of: graph) : ElementEdges(),
+      elementEdgeCount: isPlain ? UInt32(clamping: graph.dependencies.count) : 0)
+  }
+
+  private static let edgesShown = 10_000
+
+  /// The first dependencies between single operations. Costs the operations before the last one
+  /// that is shown; nothing without dependencies.
+  private func shownEdges(of graph: Graph) -> ElementEdges {
+    var edges = ElementEdges()
+    var index: UInt32 = 0
+    let most = min(graph.dependencies.count, Self.edgesShown)
+    while edges.from.count < most, index < graph.operationCount {
+      for position in graph.dependencies.range(of: index) where edges.from.count < most {
+        edges.from.append(graph.dependencies[position].index)
+        edges.to.append(index)
+        edges.policies.append(graph.dependencies[position].policy)
+      }
+      index += 1
+    }
+    return edges
   }
 }
 

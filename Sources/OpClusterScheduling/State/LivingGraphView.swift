@@ -22,6 +22,9 @@ struct LivingGraphView: GraphView {
   func stage(of index: UInt32) -> Int? {
     index < living.operationCount ? living.stageNumber(of: index) : nil
   }
+  func stage(named name: String, from start: Int) -> Int? {
+    living.stageNames.stage(named: name, from: start, in: living.stages)
+  }
   func queueName(of stage: Int) -> String { name(of: living.stages[stage].queue) }
 
   func state(of index: UInt32) -> StateWord { living.cell(index).word }

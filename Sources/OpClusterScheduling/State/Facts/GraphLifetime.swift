@@ -43,6 +43,7 @@ extension ClusterState {
     }
     let queues = resolveQueues(of: id, submission, &graph)
     graph.stages = makeStages(submission, lowered.groupEdges, queues, at)
+    graph.stageNames = StageNames(graph.stages)
     for edge in submission.externalEdges {
       graph.extraDependencies[edge.to, default: []].append(
         Graph.ExtraDependency(on: edge.from, policy: edge.policy, isOriginal: true))
