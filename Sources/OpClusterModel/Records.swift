@@ -34,8 +34,9 @@ public enum Record: Hashable, Sendable {
   case finished(OperationID, AttemptResult)
   /// The end of an attempt after which the operation is tried again.
   case attemptFailed(OperationID, AttemptResult)
-  /// Sets isCancelled on each operation, in one commit (S96).
-  case cancelled(OperationRuns, CancelReason)
+  /// Sets isCancelled on each operation, of one graph or several, before anything follows for any of
+  /// them (S96).
+  case cancelled([OperationRuns], CancelReason)
   case dependencyAdded(from: OperationID, to: OperationID, EdgePolicy)
   case dependencyRemoved(from: OperationID, to: OperationID)
   case prioritySet(OperationID, Priority)

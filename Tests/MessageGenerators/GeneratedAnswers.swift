@@ -273,7 +273,7 @@ extension MessageGenerator {
     case 12: .succeeded(runs())
     case 13: .finished(operation(), result())
     case 14: .attemptFailed(operation(), result())
-    case 15: .cancelled(runs(), reason())
+    case 15: .cancelled(many { $0.runs() }, reason())
     case 16: .dependencyAdded(from: operation(), to: operation(), member(EdgePolicy.self))
     case 17: .dependencyRemoved(from: operation(), to: operation())
     case 18: .prioritySet(operation(), member(Priority.self))

@@ -79,7 +79,7 @@ struct ScriptTrace {
     case .finished(let id, let result): "ended \(names.name(id)) \(words(result))"
     case .attemptFailed(let id, let result):
       "attempt of \(names.name(id)) ended \(words(result))"
-    case .cancelled(let runs, let reason): "cancelled \(names.names(runs)) \(words(reason))"
+    case .cancelled(let runs, let reason): "cancelled \(runs.map(names.names).joined(separator: " ")) \(words(reason))"
     case .dependencyAdded(let from, let to, let policy):
       "added \(names.name(to))(\(names.name(from)):\(policy))"
     case .dependencyRemoved(let from, let to):

@@ -13,7 +13,9 @@ public enum JournalExport {
   /// - Throws: A `JournalError`, or a `CoordinatorError` that names the record.
   public static func export(folder: String, _ line: (String) -> Void) throws {
     try JournalTools.readUntilDamage(folder: folder) { content in
-      try forEachRecord(content) { place, record in line("\(place) \(text(record))") }
+      try forEachRecord(content) { place, record in
+        for text in texts(record) { line("\(place) \(text)") }
+      }
     }
   }
 
@@ -56,6 +58,12 @@ public enum JournalExport {
     } catch {
       throw .unreadable(record: place, problem: error.description)
     }
+  }
+
+  /// The lines of a fact: one for each graph that it names runs of.
+  private static func texts(_ record: Record) -> [String] {
+    guard case .cancelled(let members, let reason) = record else { return [text(record)] }
+    return members.map { "cancelled \(text($0)) reason=\(reason)" }
   }
 
   private static func text(_ record: Record) -> String {
@@ -105,7 +113,7 @@ public enum JournalExport {
     case .recalled(let runs): "recalled \(text(runs))"
     case .executing(let runs): "executing \(text(runs))"
     case .succeeded(let runs): "succeeded \(text(runs))"
-    case .cancelled(let runs, let reason): "cancelled \(text(runs)) reason=\(reason)"
+    case .cancelled: texts(record).joined(separator: "; ")
     case .finished(let id, let result):
       "finished operation=\(text(id)) cause=\(result.cause) exit=\(result.exitStatus)"
     case .attemptFailed(let id, let result):

@@ -86,7 +86,7 @@ extension Record {
     switch self {
     case .submitted(let graph, _, _, _): .graph(graph)
     case .dispatched(_, let runs), .recalled(let runs), .executing(let runs),
-      .succeeded(let runs), .cancelled(let runs, _), .held(let runs), .released(let runs):
+      .succeeded(let runs), .held(let runs), .released(let runs):
       .graph(runs.graph)
     case .finished(let id, _), .attemptFailed(let id, _), .prioritySet(let id, _),
       .moved(let id, _), .blocksAdded(let id, _):
@@ -95,6 +95,8 @@ extension Record {
     // Their two ends may be in two graphs.
     case .dependencyAdded, .dependencyRemoved, .enqueued: .everywhere
     case .queueCreated, .queueChanged, .queueRemoved: .everywhere
+    // Each member, of whatever graph, has an event.
+    case .cancelled: .nowhere
     // The events of its operations cover the effects of a lost worker.
     case .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside,
       .workerResumed:

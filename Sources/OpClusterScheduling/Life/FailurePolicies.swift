@@ -72,7 +72,7 @@ extension Scheduler {
         if isHeld { held.append(id) }
       }
     }
-    if !runs.isEmpty { commit(.cancelled(runs, .failurePolicy), into: &turn) }
+    if !runs.isEmpty { commit(.cancelled([runs], .failurePolicy), into: &turn) }
     tellHolders(held, into: &turn)
     for id in later {
       lingering.append(Lingering(id: id, cancelsRunning: cancelsRunning))
@@ -91,7 +91,7 @@ extension Scheduler {
       if cell.worker != 0, state.isAwaitedAhead(member.id) {
         lingering.append(member)
       } else if member.cancelsRunning || !cell.isRunning {
-        commit(.cancelled(OperationRuns(member.id), .failurePolicy), into: &turn)
+        commit(.cancelled([OperationRuns(member.id)], .failurePolicy), into: &turn)
         tellHolders([member.id], into: &turn)
       }
     }

@@ -137,8 +137,9 @@ extension Scheduler {
     var awaited: [OperationID] = []
     // Cancelled before and still running: a further request may give them a new grace period.
     var hurried: [OperationID] = []
+    var marked: [OperationRuns] = []
     for runs in members.runs {
-      var marked = OperationRuns(graph: runs.graph)
+      var chosen = OperationRuns(graph: runs.graph)
       runs.forEachOperation { id in
         let verdict = cancelVerdict(before: id)
         total += 1
@@ -147,10 +148,11 @@ extension Scheduler {
         }
         if verdict == .executing { awaited.append(id) }
         if verdict == .alreadyCancelled, grace != nil { hurried.append(id) }
-        if verdict == .executing || verdict == .cancelled { marked.append(id.index) }
+        if verdict == .executing || verdict == .cancelled { chosen.append(id.index) }
       }
-      if !marked.isEmpty { commit(.cancelled(marked, .request(reason)), into: &turn) }
+      if !chosen.isEmpty { marked.append(chosen) }
     }
+    if !marked.isEmpty { commit(.cancelled(marked, .request(reason)), into: &turn) }
     tellHolders(awaited, grace, into: &turn)
     for id in hurried where !graphs[id.graph.number].cell(id.index).isHeldUnstarted {
       sendCancel(id, grace: grace, into: &turn)

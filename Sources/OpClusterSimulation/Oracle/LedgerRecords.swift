@@ -77,9 +77,11 @@ extension ShadowLedger {
     case .finished(let id, let result): acceptEnd(id, result)
     case .attemptFailed(let id, let result): acceptEnd(id, result)
     case .cancelled(let runs, _):
-      eachOf(runs) { ledger, id in
-        ledger[id].isCancelled = true
-        ledger[id].isHeld = false
+      for runs in runs {
+        eachOf(runs) { ledger, id in
+          ledger[id].isCancelled = true
+          ledger[id].isHeld = false
+        }
       }
     case .prioritySet(let id, let priority):
       expectUnstarted(id, "changes its priority")

@@ -374,6 +374,15 @@ nonisolated struct ProtoFacts: Sendable {
     set {body = .workerResumed(newValue)}
   }
 
+  /// Members of several graphs, all marked before anything follows for any of them.
+  var cancelledGraphs: ProtoCancelledGraphs {
+    get {
+      if case .cancelledGraphs(let v)? = body {return v}
+      return ProtoCancelledGraphs()
+    }
+    set {body = .cancelledGraphs(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -421,6 +430,8 @@ nonisolated struct ProtoFacts: Sendable {
     case graphsRemoved(ProtoRemovedGraphs)
     case workerSetAside(ProtoWorkerTrouble)
     case workerResumed(ProtoWorkerTrouble)
+    /// Members of several graphs, all marked before anything follows for any of them.
+    case cancelledGraphs(ProtoCancelledGraphs)
 
   }
 
@@ -632,6 +643,30 @@ nonisolated struct ProtoCancelledRuns: Sendable {
   init() {}
 
   fileprivate var _runs: ProtoOperationRuns? = nil
+  fileprivate var _reason: ProtoCancelReason? = nil
+}
+
+nonisolated struct ProtoCancelledGraphs: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// One for each graph.
+  var runs: [ProtoOperationRuns] = []
+
+  var reason: ProtoCancelReason {
+    get {_reason ?? ProtoCancelReason()}
+    set {_reason = newValue}
+  }
+  /// Returns true if `reason` has been explicitly set.
+  var hasReason: Bool {self._reason != nil}
+  /// Clears the value of `reason`. Subsequent reads from it will return its default value.
+  mutating func clearReason() {self._reason = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
   fileprivate var _reason: ProtoCancelReason? = nil
 }
 
@@ -1109,7 +1144,7 @@ nonisolated extension ProtoTurn: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Facts"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{3}graphs_removed\0\u{3}worker_set_aside\0\u{3}worker_resumed\0\u{c}\u{15}\u{1}\u{c}$\u{1c}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{3}graphs_removed\0\u{3}worker_set_aside\0\u{3}worker_resumed\0\u{3}cancelled_graphs\0\u{c}\u{15}\u{1}\u{c}%\u{1b}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1529,6 +1564,19 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .workerResumed(v)
         }
       }()
+      case 36: try {
+        var v: ProtoCancelledGraphs?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .cancelledGraphs(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .cancelledGraphs(v)
+        }
+      }()
       default: break
       }
     }
@@ -1675,6 +1723,10 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     case .workerResumed?: try {
       guard case .workerResumed(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 35)
+    }()
+    case .cancelledGraphs?: try {
+      guard case .cancelledGraphs(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 36)
     }()
     case nil: break
     }
@@ -2036,6 +2088,45 @@ nonisolated extension ProtoCancelledRuns: SwiftProtobuf.Message, SwiftProtobuf._
 
   static func ==(lhs: ProtoCancelledRuns, rhs: ProtoCancelledRuns) -> Bool {
     if lhs._runs != rhs._runs {return false}
+    if lhs._reason != rhs._reason {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoCancelledGraphs: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".CancelledGraphs"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}runs\0\u{1}reason\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.runs) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._reason) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.runs.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.runs, fieldNumber: 1)
+    }
+    try { if let v = self._reason {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoCancelledGraphs, rhs: ProtoCancelledGraphs) -> Bool {
+    if lhs.runs != rhs.runs {return false}
     if lhs._reason != rhs._reason {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true

@@ -128,9 +128,12 @@ extension ProtoFacts {
     case .recalled(let runs): recalled = runs.proto
     case .executing(let runs): executing = runs.proto
     case .succeeded(let runs): succeeded = runs.proto
-    case .cancelled(let runs, let reason):
-      cancelled.runs = runs.proto
+    case .cancelled(let runs, let reason) where runs.count == 1:
+      cancelled.runs = runs[0].proto
       cancelled.reason = reason.proto
+    case .cancelled(let runs, let reason):
+      cancelledGraphs.runs = runs.map(\.proto)
+      cancelledGraphs.reason = reason.proto
     case .restoredGraph(let state): restoredGraph = state.proto
     case .restoredEnding(let ended): restoredEnding = ended.proto
     case .restoredCounters(let counters): restoredCounters = counters.proto
@@ -235,7 +238,11 @@ extension Record {
     case .succeeded(let runs): self = .succeeded(try OperationRuns(proto: runs))
     case .cancelled(let fact):
       self = .cancelled(
-        try OperationRuns(proto: fact.runs), try CancelReason(proto: fact.reason))
+        [try OperationRuns(proto: fact.runs)], try CancelReason(proto: fact.reason))
+    case .cancelledGraphs(let fact):
+      self = .cancelled(
+        try list(fact.runs, Limits.pendingOperations, "cancelled_graphs.runs"),
+        try CancelReason(proto: fact.reason))
     case .restoredGraph(let state): self = .restoredGraph(try GraphState(proto: state))
     case .restoredEnding(let ended): self = .restoredEnding(try EndedGraph(proto: ended))
     case .restoredCounters(let counters):
@@ -275,8 +282,8 @@ extension Record {
     case .started, .begun, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
       .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
-      .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated,
-      .graphsRemoved:
+      .cancelledGraphs, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys,
+      .keysDated, .graphsRemoved:
       preconditionFailure("a fact of another group")
     }
   }

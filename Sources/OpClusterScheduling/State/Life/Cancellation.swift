@@ -1,21 +1,23 @@
-// Cancellation: sets a flag on every member in one commit, then lets each member proceed as far as
-// it can (S87 to S103).
+// Cancellation: sets a flag on every member in one commit, whatever graph it is of, then lets each
+// member proceed as far as it can (S87 to S103).
 
 import OpClusterModel
 
 extension ClusterState {
-  /// Marks all members first, then evaluates them (S96).
+  /// Marks the members of all graphs first, then evaluates them (S96): else the end of one would
+  /// skip another that depends on it. A step for each member, and what its end costs.
   mutating func cancel(
-    _ runs: OperationRuns, _ reason: CancelReason, into turn: inout SchedulingTurn
+    _ members: [OperationRuns], _ reason: CancelReason, into turn: inout SchedulingTurn
   ) {
-    guard graphs.contains(runs.graph.number) else { return }
-    // Not for a part of the graph: it may have stopped while the graph goes on.
-    if reason == .failurePolicy, graphs[runs.graph.number].failsAsAWhole {
-      graphs[runs.graph.number].failurePolicyTookEffect = true
-    }
     var marked: [OperationID] = []
-    runs.forEachOperation { id in
-      if markCancelled(id, reason, into: &turn) { marked.append(id) }
+    for runs in members where graphs.contains(runs.graph.number) {
+      // Not for a part of the graph: it may have stopped while the graph goes on.
+      if reason == .failurePolicy, graphs[runs.graph.number].failsAsAWhole {
+        graphs[runs.graph.number].failurePolicyTookEffect = true
+      }
+      runs.forEachOperation { id in
+        if markCancelled(id, reason, into: &turn) { marked.append(id) }
+      }
     }
     for id in marked { endCancelled(id, into: &turn) }
   }
