@@ -32,10 +32,11 @@ public enum Record: Hashable, Sendable {
   case succeeded(OperationRuns)
   /// The end of an attempt that ends the operation.
   case finished(OperationID, AttemptResult)
-  /// The end of an attempt after which the operation is tried again.
-  case attemptFailed(OperationID, AttemptResult)
-  /// Sets isCancelled on each operation, of one graph or several, before anything follows for any of
-  /// them (S96).
+  /// The end of an attempt after which the operation is tried again, and when it was taken in: the
+  /// pause before the next attempt counts from that moment (S150).
+  case attemptFailed(OperationID, AttemptResult, at: WallTime)
+  /// Sets isCancelled on each operation, of one graph or several, before anything follows for any
+  /// of them (S96).
   case cancelled([OperationRuns], CancelReason)
   case dependencyAdded(from: OperationID, to: OperationID, EdgePolicy)
   case dependencyRemoved(from: OperationID, to: OperationID)
@@ -133,6 +134,7 @@ public struct GraphState: Hashable, Sendable {
   /// The blocks that were added later, encoded.
   public var addedBlocks: [OutputEntry] = []
   public var submittedAt: WallTime = .unknown
+  public var pauses: [PauseEntry] = []
   public init(graph: GraphID) { self.graph = graph }
 
   public struct PlaceChange: Hashable, Sendable {
@@ -169,6 +171,17 @@ public struct GraphState: Hashable, Sendable {
       self.from = from
       self.to = to
       self.policy = policy
+    }
+  }
+  /// The pause of an operation between two attempts.
+  public struct PauseEntry: Hashable, Sendable {
+    public var index: UInt32
+    public var since: WallTime
+    public var length: Span
+    public init(index: UInt32, since: WallTime, length: Span) {
+      self.index = index
+      self.since = since
+      self.length = length
     }
   }
   public struct QueueEntry: Hashable, Sendable {

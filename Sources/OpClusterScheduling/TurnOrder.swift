@@ -26,6 +26,7 @@ extension Scheduler {
     lastTick = turn.now
     alarms = []
     for number in graphs.numbers { setAlarms(GraphID(number), at: turn.now, wall: turn.wall) }
+    setBackoffs(at: turn.now, wall: turn.wall)
     for number in workers.numbers {
       conversations[number].lastHeard = turn.now + timing.resync - timing.lost
     }

@@ -272,7 +272,7 @@ extension MessageGenerator {
     case 11: .executing(runs())
     case 12: .succeeded(runs())
     case 13: .finished(operation(), result())
-    case 14: .attemptFailed(operation(), result())
+    case 14: .attemptFailed(operation(), result(), at: wallTime())
     case 15: .cancelled(many { $0.runs() }, reason())
     case 16: .dependencyAdded(from: operation(), to: operation(), member(EdgePolicy.self))
     case 17: .dependencyRemoved(from: operation(), to: operation())
@@ -325,6 +325,9 @@ extension MessageGenerator {
     state.enqueuedIn = many { .init(index: $0.number(), queue: $0.queue(), place: $0.number()) }
     state.addedBlocks = many { .init(index: $0.number(), output: $0.bytes()) }
     state.submittedAt = wallTime()
+    state.pauses = many {
+      .init(index: $0.number(), since: $0.wallTime(), length: $0.span())
+    }
     return state
   }
 

@@ -1,5 +1,5 @@
 // How long the next attempt waits, with numbers at the ends of their types, live and at replay
-// (G4, G33).
+// (G4, G33), and what is left of the wait in the coordinator's next life (S150).
 
 import Citations
 import OpClusterModel
@@ -41,5 +41,58 @@ import Testing
       #expect(world.replayed().snapshot() == world.scheduler.snapshot())
       #expect(world.cell(1, 0).map { $0.failures > 0 } == true)
     }
+  }
+
+  private func waiting() -> (World, Int) {
+    var world = World()
+    let worker = world.join("w1")
+    var template = noops("fails")
+    template.retry = RetryPolicy(maximum: 1, backoff: .seconds(100))
+    var submission = GraphSubmission(name: "g")
+    submission.templates = [template]
+    world.ask(.submit(submission))
+    world.start(worker, operation(1, 0))
+    world.end(worker, operation(1, 0), .failure())
+    world.report(worker)
+    world.tick(after: .seconds(30))
+    return (world, worker)
+  }
+
+  /// A life that begins from a snapshot knows the rest as well as one that begins from the facts.
+  @Test(.checks("S150"), arguments: [false, true]) func theNextLifeWaitsForTheRest(
+    fromSnapshot: Bool
+  ) {
+    var (world, worker) = waiting()
+    if fromSnapshot {
+      var next = Scheduler()
+      next.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
+      world.scheduler = next
+    } else {
+      world.scheduler = world.replayed()
+    }
+    world.beginLife()
+    world.greet(worker)
+    world.tick(after: .seconds(69))
+    world.greet(worker)
+    #expect(world.workers[worker].held.isEmpty)
+    world.tick(after: .seconds(1))
+    #expect(world.workers[worker].held.map(\.attempt.operation) == [operation(1, 0)])
+    #expect(world.brokenInvariant == nil)
+  }
+
+  /// The facts of earlier releases do not say when an attempt failed: its pause is over.
+  @Test(.checks("S150")) func withoutAMomentThePauseIsOver() {
+    var (world, worker) = waiting()
+    for at in world.journal.indices {
+      for position in world.journal[at].records.indices {
+        if case .attemptFailed(let id, let result, _) = world.journal[at].records[position] {
+          world.journal[at].records[position] = .attemptFailed(id, result, at: .unknown)
+        }
+      }
+    }
+    world.scheduler = world.replayed()
+    world.beginLife()
+    world.greet(worker)
+    #expect(world.workers[worker].held.map(\.attempt.operation) == [operation(1, 0)])
   }
 }

@@ -77,9 +77,10 @@ struct ScriptTrace {
     case .executing(let runs): "executing \(names.names(runs))"
     case .succeeded(let runs): "succeeded \(names.names(runs))"
     case .finished(let id, let result): "ended \(names.name(id)) \(words(result))"
-    case .attemptFailed(let id, let result):
+    case .attemptFailed(let id, let result, _):
       "attempt of \(names.name(id)) ended \(words(result))"
-    case .cancelled(let runs, let reason): "cancelled \(runs.map(names.names).joined(separator: " ")) \(words(reason))"
+    case .cancelled(let runs, let reason):
+      "cancelled \(runs.map(names.names).joined(separator: " ")) \(words(reason))"
     case .dependencyAdded(let from, let to, let policy):
       "added \(names.name(to))(\(names.name(from)):\(policy))"
     case .dependencyRemoved(let from, let to):

@@ -116,7 +116,7 @@ public enum JournalExport {
     case .cancelled: texts(record).joined(separator: "; ")
     case .finished(let id, let result):
       "finished operation=\(text(id)) cause=\(result.cause) exit=\(result.exitStatus)"
-    case .attemptFailed(let id, let result):
+    case .attemptFailed(let id, let result, _):
       "attempt_failed operation=\(text(id)) cause=\(result.cause) exit=\(result.exitStatus)"
     case .dependencyAdded(let from, let to, let policy):
       "dependency_added from=\(text(from)) to=\(text(to)) when=\(policy)"

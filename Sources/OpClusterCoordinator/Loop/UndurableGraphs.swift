@@ -88,7 +88,7 @@ extension Record {
     case .dispatched(_, let runs), .recalled(let runs), .executing(let runs),
       .succeeded(let runs), .held(let runs), .released(let runs):
       .graph(runs.graph)
-    case .finished(let id, _), .attemptFailed(let id, _), .prioritySet(let id, _),
+    case .finished(let id, _), .attemptFailed(let id, _, _), .prioritySet(let id, _),
       .moved(let id, _), .blocksAdded(let id, _):
       .graph(id.graph)
     case .graphSuspended(let graph, _): .graph(graph)

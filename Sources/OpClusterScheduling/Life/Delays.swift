@@ -1,4 +1,5 @@
-// Delayed operations (S150): a hold gate that opens by itself. The opening is a fact, like a manual
+// Delayed operations, and pauses between two attempts (S150). A delay is a hold gate that opens by
+// itself. The opening is a fact, like a manual
 // release; the monotonic clock decides its time (G31). That clock means nothing to the next life of
 // the coordinator, so that life computes the rest of the wait once, at its start, from the
 // journaled wall time of the submission. The rest is never longer than the whole wait.
@@ -16,6 +17,21 @@ extension Scheduler {
       else { continue }
       let rest = moment.rest(submittedAt: graphs[graph].submittedAt, now: wall)
       alarms.insert(Alarm(until: now + rest, graph: id, stage: stage))
+    }
+  }
+
+  /// Sets the ends of the pauses between attempts that an earlier life began. A step for each.
+  mutating func setBackoffs(at now: Instant, wall: WallTime) {
+    backoffs = []
+    for number in graphs.numbers {
+      for (index, pause) in graphs[number].pauses.sorted(by: { $0.key < $1.key }) {
+        let cell = graphs[number].cell(index)
+        guard cell.flags.contains(.backingOff) else { continue }
+        backoffs.insert(
+          Backoff(
+            until: now + pause.rest(at: wall), operation: graphs[number].operation(index),
+            attempt: cell.attempt))
+      }
     }
   }
 

@@ -39,6 +39,8 @@ struct Graph: Blankable {
   /// Workers that an operation avoids, because it failed there, at most `Limits.workersAvoided` of
   /// each. Not durable.
   var avoided: [UInt32: [UInt32]] = [:]
+  /// The pauses after failed attempts, each until the next attempt is handed over.
+  var pauses: [UInt32: Pause] = [:]
   /// The reasons of cancellations, newest last; only for people.
   var reasons: [ReasonRun] = []
   /// The queues that belong to the graph and are removed with it.
@@ -77,6 +79,13 @@ struct Graph: Blankable {
     var queue: QueueID
     /// Its position among the barriers, independent of later changes of its place in line.
     var place: UInt64
+  }
+  /// The pause between two attempts: it ends `length` after `since`.
+  struct Pause: Sendable {
+    var since: WallTime
+    var length: Span
+    /// What is left of it; never more than the whole, wherever the clock was set.
+    func rest(at wall: WallTime) -> Span { max(.zero, length - max(.zero, wall - since)) }
   }
   struct ReasonRun: Sendable {
     var first: UInt32

@@ -187,7 +187,8 @@ extension Scheduler {
     let isFinal =
       !state.mayRunAgainAfterLoss(id) || graphs[id.graph.number].cell(id.index).isCancelled
     state.note(result, of: id, ends: isFinal, by: worker, into: &turn)
-    commit(isFinal ? .finished(id, result) : .attemptFailed(id, result), into: &turn)
+    commit(
+      isFinal ? .finished(id, result) : .attemptFailed(id, result, at: turn.wall), into: &turn)
     if !isFinal { state.recallAhead(of: id, into: &turn) }
   }
 

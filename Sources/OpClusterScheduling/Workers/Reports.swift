@@ -156,7 +156,7 @@ extension Scheduler {
       var uncounted = result
       uncounted.cause = .workerStopped
       state.note(result, of: id, ends: false, by: worker, into: &turn)
-      commit(.attemptFailed(id, uncounted), into: &turn)
+      commit(.attemptFailed(id, uncounted, at: turn.wall), into: &turn)
       return state.recallAhead(of: id, into: &turn)
     }
     if result.hasRun { noteStart(of: id, at: worker.number, turn.now) }
@@ -167,7 +167,7 @@ extension Scheduler {
       if result.cause == .cannotStart { state.recallAhead(of: id, into: &turn) }
       commit(.finished(id, state.withinRoom(result, of: id)), into: &turn)
     } else {
-      commit(.attemptFailed(id, result), into: &turn)
+      commit(.attemptFailed(id, result, at: turn.wall), into: &turn)
       state.recallAhead(of: id, into: &turn)
     }
   }

@@ -75,7 +75,7 @@ extension ShadowLedger {
     case .executing(let runs): eachOf(runs) { $0.expectLaunched($1) }
     case .succeeded(let runs): eachOf(runs) { $0.acceptEnd($1, .success) }
     case .finished(let id, let result): acceptEnd(id, result)
-    case .attemptFailed(let id, let result): acceptEnd(id, result)
+    case .attemptFailed(let id, let result, _): acceptEnd(id, result)
     case .cancelled(let runs, _):
       for runs in runs {
         eachOf(runs) { ledger, id in

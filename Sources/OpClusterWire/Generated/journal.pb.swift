@@ -584,35 +584,41 @@ nonisolated struct ProtoDispatched: Sendable {
   fileprivate var _runs: ProtoOperationRuns? = nil
 }
 
-nonisolated struct ProtoEndings: Sendable {
+nonisolated struct ProtoEndings: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
   var operations: ProtoOperations {
-    get {_operations ?? ProtoOperations()}
-    set {_operations = newValue}
+    get {_storage._operations ?? ProtoOperations()}
+    set {_uniqueStorage()._operations = newValue}
   }
   /// Returns true if `operations` has been explicitly set.
-  var hasOperations: Bool {self._operations != nil}
+  var hasOperations: Bool {_storage._operations != nil}
   /// Clears the value of `operations`. Subsequent reads from it will return its default value.
-  mutating func clearOperations() {self._operations = nil}
+  mutating func clearOperations() {_uniqueStorage()._operations = nil}
 
   var results: ProtoAttemptResults {
-    get {_results ?? ProtoAttemptResults()}
-    set {_results = newValue}
+    get {_storage._results ?? ProtoAttemptResults()}
+    set {_uniqueStorage()._results = newValue}
   }
   /// Returns true if `results` has been explicitly set.
-  var hasResults: Bool {self._results != nil}
+  var hasResults: Bool {_storage._results != nil}
   /// Clears the value of `results`. Subsequent reads from it will return its default value.
-  mutating func clearResults() {self._results = nil}
+  mutating func clearResults() {_uniqueStorage()._results = nil}
+
+  /// Of attempt_failed: when each was taken in, by the coordinator's wall clock, in milliseconds; 0 or
+  /// no column: unknown. The pause before the next attempt counts from it.
+  var at: [Int64] {
+    get {_storage._at}
+    set {_uniqueStorage()._at = newValue}
+  }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
-  fileprivate var _operations: ProtoOperations? = nil
-  fileprivate var _results: ProtoAttemptResults? = nil
+  fileprivate var _storage = unsafe _StorageClass.defaultInstance
 }
 
 nonisolated struct ProtoCancelledRuns: Sendable {
@@ -957,6 +963,22 @@ nonisolated struct ProtoLiveGraph: @unchecked Sendable {
   var scopeFailures: [UInt32] {
     get {_storage._scopeFailures}
     set {_uniqueStorage()._scopeFailures = newValue}
+  }
+
+  /// Pauses between two attempts: since when, in milliseconds, and how long, in nanoseconds.
+  var pauseIndexDelta: [Int32] {
+    get {_storage._pauseIndexDelta}
+    set {_uniqueStorage()._pauseIndexDelta = newValue}
+  }
+
+  var pauseSince: [Int64] {
+    get {_storage._pauseSince}
+    set {_uniqueStorage()._pauseSince = newValue}
+  }
+
+  var pauseLength: [Int64] {
+    get {_storage._pauseLength}
+    set {_uniqueStorage()._pauseLength = newValue}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -2018,38 +2040,83 @@ nonisolated extension ProtoDispatched: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension ProtoEndings: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Endings"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operations\0\u{1}results\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operations\0\u{1}results\0\u{1}at\0")
+
+  fileprivate class _StorageClass {
+    var _operations: ProtoOperations? = nil
+    var _results: ProtoAttemptResults? = nil
+    var _at: [Int64] = []
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _operations = source._operations
+      _results = source._results
+      _at = source._at
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularMessageField(value: &self._operations) }()
-      case 2: try { try decoder.decodeSingularMessageField(value: &self._results) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularMessageField(value: &_storage._operations) }()
+        case 2: try { try decoder.decodeSingularMessageField(value: &_storage._results) }()
+        case 3: try { try decoder.decodeRepeatedInt64Field(value: &_storage._at) }()
+        default: break
+        }
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    try { if let v = self._operations {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
-    } }()
-    try { if let v = self._results {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
-    } }()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      try { if let v = _storage._operations {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+      } }()
+      try { if let v = _storage._results {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+      } }()
+      if !_storage._at.isEmpty {
+        try visitor.visitPackedInt64Field(value: _storage._at, fieldNumber: 3)
+      }
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoEndings, rhs: ProtoEndings) -> Bool {
-    if lhs._operations != rhs._operations {return false}
-    if lhs._results != rhs._results {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._operations != rhs_storage._operations {return false}
+        if _storage._results != rhs_storage._results {return false}
+        if _storage._at != rhs_storage._at {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2331,7 +2398,7 @@ nonisolated extension ProtoGraphSuspended: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".LiveGraph"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{3}enqueued_place\0\u{3}allowed_failures\0\u{3}reason_count\0\u{3}added_blocks\0\u{3}scope_failures\0\u{c}\u{1d}\u{13}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{3}enqueued_place\0\u{3}allowed_failures\0\u{3}reason_count\0\u{3}added_blocks\0\u{3}scope_failures\0\u{3}pause_index_delta\0\u{3}pause_since\0\u{3}pause_length\0\u{c} \u{10}")
 
   fileprivate class _StorageClass {
     var _graph: UInt32 = 0
@@ -2362,6 +2429,9 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
     var _allowedFailures: UInt32 = 0
     var _addedBlocks: ProtoIndexedBytes? = nil
     var _scopeFailures: [UInt32] = []
+    var _pauseIndexDelta: [Int32] = []
+    var _pauseSince: [Int64] = []
+    var _pauseLength: [Int64] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2400,6 +2470,9 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
       _allowedFailures = source._allowedFailures
       _addedBlocks = source._addedBlocks
       _scopeFailures = source._scopeFailures
+      _pauseIndexDelta = source._pauseIndexDelta
+      _pauseSince = source._pauseSince
+      _pauseLength = source._pauseLength
     }
   }
 
@@ -2446,6 +2519,9 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
         case 26: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._reasonCount) }()
         case 27: try { try decoder.decodeSingularMessageField(value: &_storage._addedBlocks) }()
         case 28: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._scopeFailures) }()
+        case 29: try { try decoder.decodeRepeatedSInt32Field(value: &_storage._pauseIndexDelta) }()
+        case 30: try { try decoder.decodeRepeatedInt64Field(value: &_storage._pauseSince) }()
+        case 31: try { try decoder.decodeRepeatedInt64Field(value: &_storage._pauseLength) }()
         default: break
         }
       }
@@ -2542,6 +2618,15 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
       if !_storage._scopeFailures.isEmpty {
         try visitor.visitPackedUInt32Field(value: _storage._scopeFailures, fieldNumber: 28)
       }
+      if !_storage._pauseIndexDelta.isEmpty {
+        try visitor.visitPackedSInt32Field(value: _storage._pauseIndexDelta, fieldNumber: 29)
+      }
+      if !_storage._pauseSince.isEmpty {
+        try visitor.visitPackedInt64Field(value: _storage._pauseSince, fieldNumber: 30)
+      }
+      if !_storage._pauseLength.isEmpty {
+        try visitor.visitPackedInt64Field(value: _storage._pauseLength, fieldNumber: 31)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2579,6 +2664,9 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
         if _storage._allowedFailures != rhs_storage._allowedFailures {return false}
         if _storage._addedBlocks != rhs_storage._addedBlocks {return false}
         if _storage._scopeFailures != rhs_storage._scopeFailures {return false}
+        if _storage._pauseIndexDelta != rhs_storage._pauseIndexDelta {return false}
+        if _storage._pauseSince != rhs_storage._pauseSince {return false}
+        if _storage._pauseLength != rhs_storage._pauseLength {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -12,9 +12,9 @@ extension ProtoTurn {
     for record in records {
       switch record {
       case .finished(let operation, let result):
-        endings.append(operation, result, endsOperation: true, to: &facts)
-      case .attemptFailed(let operation, let result):
-        endings.append(operation, result, endsOperation: false, to: &facts)
+        endings.append(operation, result, to: &facts)
+      case .attemptFailed(let operation, let result, let at):
+        endings.append(operation, result, triedAgainAfter: at, to: &facts)
       case .submitted(let graph, let submission, let fingerprint, let at):
         endings.flush(to: &facts)
         var fact = ProtoFacts()
@@ -38,12 +38,12 @@ extension ProtoTurn {
     for fact in facts {
       switch fact.body {
       case .finished(let endings):
-        for (operation, result) in try endings.words() {
+        for (operation, result, _) in try endings.words() {
           records.append(.finished(operation, result))
         }
       case .attemptFailed(let endings):
-        for (operation, result) in try endings.words() {
-          records.append(.attemptFailed(operation, result))
+        for (operation, result, at) in try endings.words() {
+          records.append(.attemptFailed(operation, result, at: at))
         }
       case .some(let body): records.append(try Record(body))
       case nil: throw WireError("facts.body", .missing)
@@ -57,16 +57,20 @@ extension ProtoTurn {
 private struct Endings {
   var operations: [OperationID] = []
   var results: [AttemptResult] = []
+  /// Only of attempts after which the operation is tried again.
+  var moments: [WallTime] = []
   var endsOperation = true
 
   mutating func append(
-    _ operation: OperationID, _ result: AttemptResult, endsOperation: Bool,
+    _ operation: OperationID, _ result: AttemptResult, triedAgainAfter at: WallTime? = nil,
     to facts: inout [ProtoFacts]
   ) {
+    let endsOperation = at == nil
     if endsOperation != self.endsOperation { flush(to: &facts) }
     self.endsOperation = endsOperation
     operations.append(operation)
     results.append(result)
+    if let at { moments.append(at) }
   }
 
   mutating func flush(to facts: inout [ProtoFacts]) {
@@ -74,19 +78,25 @@ private struct Endings {
     var endings = ProtoEndings()
     endings.operations = ProtoOperations(operations)
     endings.results = ProtoAttemptResults(results)
+    if moments.contains(where: { $0 != .unknown }) { endings.at = moments.map(\.milliseconds) }
     var fact = ProtoFacts()
     fact.body = endsOperation ? .finished(endings) : .attemptFailed(endings)
     facts.append(fact)
     operations.removeAll(keepingCapacity: true)
     results.removeAll(keepingCapacity: true)
+    moments.removeAll(keepingCapacity: true)
   }
 }
 
 extension ProtoEndings {
-  fileprivate func words() throws(WireError) -> [(OperationID, AttemptResult)] {
+  fileprivate func words() throws(WireError) -> [(OperationID, AttemptResult, WallTime)] {
     let operations = try operations.words(Limits.operationsPerGraph, "endings.operations")
     let results = try results.words(operations.count, "endings.results")
-    return Array(zip(operations, results))
+    if !at.isEmpty { try checkEqual(at.count, operations.count, "endings.at") }
+    let moments = at.map { WallTime(milliseconds: $0) }
+    return operations.indices.map { position in
+      (operations[position], results[position], moments.isEmpty ? .unknown : moments[position])
+    }
   }
 }
 

@@ -35,6 +35,9 @@ extension GraphState: WireConvertible {
     proto.enqueuedPlace = enqueuedIn.map(\.place)
     if !addedBlocks.isEmpty { proto.addedBlocks = ProtoIndexedBytes(addedBlocks) }
     proto.submittedAt = submittedAt.milliseconds
+    proto.pauseIndexDelta = differences(pauses.map(\.index))
+    proto.pauseSince = pauses.map(\.since.milliseconds)
+    proto.pauseLength = pauses.map(\.length.nanoseconds)
     return proto
   }
 
@@ -60,6 +63,7 @@ extension GraphState: WireConvertible {
     try readQueues(proto)
     addedBlocks = try proto.addedBlocks.words(Limits.payloadBytes, "graph.added_blocks")
     submittedAt = WallTime(milliseconds: proto.submittedAt)
+    try readPauses(proto)
   }
 
   /// Reads columns that have one entry per operation, or none at all.
@@ -96,6 +100,20 @@ extension GraphState: WireConvertible {
     let places = proto.place
     placeChanges = indices.indices.map { at in
       PlaceChange(index: indices[at], priority: priorities[at], place: places[at])
+    }
+  }
+
+  private mutating func readPauses(_ proto: ProtoLiveGraph) throws(WireError) {
+    let field = "graph.pause"
+    let indices = sums(proto.pauseIndexDelta)
+    let (moments, lengths) = (proto.pauseSince, proto.pauseLength)
+    try checkEqual(moments.count, indices.count, field)
+    try checkEqual(lengths.count, indices.count, field)
+    for at in indices.indices {
+      pauses.append(
+        PauseEntry(
+          index: indices[at], since: WallTime(milliseconds: moments[at]),
+          length: try span(lengths[at], field)))
     }
   }
 

@@ -63,7 +63,8 @@ extension ClusterState {
 
   /// Ends an attempt after which the operation is tried again.
   mutating func failAttempt(
-    _ id: OperationID, _ result: AttemptResult, into turn: inout SchedulingTurn
+    _ id: OperationID, _ result: AttemptResult, at moment: WallTime,
+    into turn: inout SchedulingTurn
   ) {
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)
@@ -71,14 +72,18 @@ extension ClusterState {
     let stage = graphs[graph].stageNumber(of: id.index)
     let isCounted = result.cause != .workerStopped
     noteAvoided(id, cell, stage, after: result.cause, into: turn)
-    let delay =
-      turn.isReplay || !isCounted ? .zero : backoff(stage, of: graph, failures: cell.failures)
+    // Journals of earlier releases do not say when: a replayed pause without a begin is over.
+    let isOver = turn.isReplay && moment == .unknown
+    let delay = isOver || !isCounted ? .zero : backoff(stage, of: graph, failures: cell.failures)
     graphs[graph].update(id.index) { cell in
       switch result.cause {
       case .lost: cell.losses = min(cell.losses, .max - 1) + 1
       case .workerStopped: break
       default: cell.failures = min(cell.failures, .max - 1) + 1
       }
+    }
+    if delay > .zero, moment != .unknown {
+      graphs[graph].pauses[id.index] = Graph.Pause(since: moment, length: delay)
     }
     tryAgain(id, cause: result.cause, delay: delay, into: &turn)
   }

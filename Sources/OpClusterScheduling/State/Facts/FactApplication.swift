@@ -79,8 +79,8 @@ extension ClusterState {
       runs.forEachOperation { apply(.succeeded, to: $0, into: &turn) }
     case .finished(let id, let result):
       finishAttempt(id, result, into: &turn)
-    case .attemptFailed(let id, let result):
-      failAttempt(id, result, into: &turn)
+    case .attemptFailed(let id, let result, let at):
+      failAttempt(id, result, at: at, into: &turn)
     case .cancelled(let runs, let reason):
       cancel(runs, reason, into: &turn)
     case .dependencyAdded(let from, let to, let policy):

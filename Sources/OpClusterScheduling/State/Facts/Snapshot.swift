@@ -126,6 +126,11 @@ extension ClusterState {
           GraphState.AddedEdge(from: from, to: index, policy: .finished))
       }
     }
+    for index in graph.pauses.keys.sorted() {
+      guard let pause = graph.pauses[index] else { continue }
+      state.pauses.append(
+        GraphState.PauseEntry(index: index, since: pause.since, length: pause.length))
+    }
     for index in graph.enqueuedIn.keys.sorted() {
       guard let entry = graph.enqueuedIn[index] else { continue }
       state.enqueuedIn.append(
@@ -176,6 +181,10 @@ extension ClusterState {
       keep(entry.output, of: OperationID(graph: state.graph, index: entry.index))
     }
     for entry in state.addedBlocks { graphs[graph].addedBlocks[entry.index] = entry.output }
+    for entry in state.pauses where entry.index < graphs[graph].operationCount {
+      graphs[graph].pauses[entry.index] = Graph.Pause(since: entry.since, length: entry.length)
+      graphs[graph].update(entry.index) { $0.flags.insert(.backingOff) }
+    }
     for entry in state.reasons { graphs[graph].noteReason(entry.reason, of: entry.index) }
     if !state.addedEdges.isEmpty { noteCiting(graph) }
     for edge in state.addedEdges {

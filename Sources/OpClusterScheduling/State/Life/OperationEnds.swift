@@ -63,6 +63,7 @@ extension ClusterState {
     }
     if !graphs[graph].addedBlocks.isEmpty { graphs[graph].addedBlocks[id.index] = nil }
     if !graphs[graph].avoided.isEmpty { graphs[graph].avoided[id.index] = nil }
+    if !graphs[graph].pauses.isEmpty { graphs[graph].pauses[id.index] = nil }
     count(id, stage, from: wordBefore, to: graphs[graph].cell(id.index).word)
     if wasExecuting { emit(.isExecuting(false), id, into: &turn) }
     if !moments.isEmpty { moments[id] = nil }

@@ -14,9 +14,12 @@ extension ClusterState {
     if before.phase != .executing {
       move(id, stage, .handOver)
     }
+    if !graphs[graph].pauses.isEmpty { graphs[graph].pauses[id.index] = nil }
     graphs[graph].update(id.index) { cell in
       cell.attempt += 1
       cell.worker = worker.number
+      // A replay does not see the pause end.
+      cell.flags.remove(.backingOff)
       if before.phase == .waiting { cell.flags.insert(.ahead) }
     }
     graphs[graph].inFlight += 1
@@ -149,6 +152,8 @@ extension ClusterState {
       if delay > .zero { cell.flags.insert(.backingOff) }
     }
     emit(.attemptEnded(UInt32(cell.runs), cause), id, into: &turn)
+      // After a replay the rest of the pause counts from the start (`setBackoffs`).
+      if turn.isReplay { return }
     if delay > .zero {
       turn.consequences.backoffs.append(
         Backoff(until: turn.now + delay, operation: id, attempt: cell.attempt))
