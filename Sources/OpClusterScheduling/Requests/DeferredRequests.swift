@@ -36,7 +36,7 @@ extension Scheduler {
 
   private func hasBegun(_ id: OperationID) -> Bool {
     graphs.contains(id.graph.number)
-      && graphs[id.graph.number].cell(id.index).flags.contains(.begun)
+      && graphs[id.graph.number].cell(id.index).runs > 0
   }
 
   private mutating func finish(_ request: DeferredRequest, into turn: inout SchedulingTurn) {

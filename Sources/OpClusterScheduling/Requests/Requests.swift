@@ -169,7 +169,8 @@ extension Scheduler {
     let cell = graphs[id.graph.number].cell(id.index)
     if cell.phase == .finished { return .alreadyFinished }
     if cell.isCancelled { return .alreadyCancelled }
-    return cell.worker == 0 ? .cancelled : .executing
+    // Between two runs nobody holds it, and it has started all the same (S12).
+    return cell.worker == 0 && cell.phase != .executing ? .cancelled : .executing
   }
 
   /// Tells the holders of members: unstarted ones are recalled, running ones are told to stop.

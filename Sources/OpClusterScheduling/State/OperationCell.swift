@@ -51,8 +51,6 @@ struct OperationCell: Equatable, Sendable {
     static let pinned = Flags(rawValue: 0x200)
     /// Between two attempts, in its back-off.
     static let backingOff = Flags(rawValue: 0x400)
-    /// A worker has reported its start; kept beyond its end, for the answer to a request.
-    static let begun = Flags(rawValue: 0x800)
 
     /// The flags in snapshots; all within the low byte.
     static let durable: Flags = [.cancelled, .ahead, .changed, .retrying, .held, .timed]

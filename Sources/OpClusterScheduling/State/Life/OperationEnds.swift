@@ -58,7 +58,7 @@ extension ClusterState {
       cell.phase = phase
       cell.ending = end.ending
       cell.blockers = 0
-      cell.flags.formIntersection(OperationCell.Flags.durable.union(.begun))
+      cell.flags.formIntersection(.durable)
       cell.flags.subtract([.ahead, .retrying])
     }
     if !graphs[graph].addedBlocks.isEmpty { graphs[graph].addedBlocks[id.index] = nil }

@@ -65,7 +65,6 @@ extension ClusterState {
     graphs[graph].update(id.index) { cell in
       if cell.worker != 0 { cell.runs = min(cell.runs, .max - 1) + 1 }
       cell.flags.subtract([.recalling, .retrying])
-      cell.flags.insert(.begun)
     }
     if cell.phase == .executing { return }
     move(id, stage, .begin)
@@ -152,9 +151,9 @@ extension ClusterState {
       if delay > .zero { cell.flags.insert(.backingOff) }
     }
     emit(.attemptEnded(UInt32(cell.runs), cause), id, into: &turn)
+    if delay > .zero {
       // After a replay the rest of the pause counts from the start (`setBackoffs`).
       if turn.isReplay { return }
-    if delay > .zero {
       turn.consequences.backoffs.append(
         Backoff(until: turn.now + delay, operation: id, attempt: cell.attempt))
     } else if graphs[graph].cell(id.index).isInLine {
