@@ -87,6 +87,19 @@ struct Graph: Blankable {
     /// What is left of it; never more than the whole, wherever the clock was set.
     func rest(at wall: WallTime) -> Span { max(.zero, length - max(.zero, wall - since)) }
   }
+
+  /// Forgets the pause of an operation, if there is one. In place: to read a table from outside
+  /// copies the graph.
+  mutating func endPause(of index: UInt32) {
+    if !pauses.isEmpty { pauses[index] = nil }
+  }
+
+  /// Forgets what an operation has no use for after its end.
+  mutating func forgetNotes(of index: UInt32) {
+    if !addedBlocks.isEmpty { addedBlocks[index] = nil }
+    if !avoided.isEmpty { avoided[index] = nil }
+    endPause(of: index)
+  }
   struct ReasonRun: Sendable {
     var first: UInt32
     var count: UInt32

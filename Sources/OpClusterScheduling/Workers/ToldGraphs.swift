@@ -4,6 +4,13 @@
 
 import OpClusterModel
 
+/// One template that a worker was told.
+struct ToldTemplate: Sendable {
+  var graph: GraphID
+  var template: UInt32
+  var queue: String
+}
+
 /// The names of the queues with which a worker was told the templates of one graph.
 struct ToldTemplates: Sendable {
   /// Most graphs have one template.
@@ -54,8 +61,7 @@ extension Scheduler {
     _ template: UInt32, of graph: GraphID, queue name: String, to worker: UInt32
   ) {
     toldWorkers.insert(worker, of: graph)
-    conversations[worker].toldTemplates[graph, default: ToldTemplates()].tell(
-      template, queue: name)
+    conversations[worker].noteTold(template, of: graph, queue: name)
   }
 
   /// Forgets what a worker was told: its conversation ends. Visits the graphs that it was told of.
@@ -63,7 +69,7 @@ extension Scheduler {
     for graph in conversations[worker].toldTemplates.keys.sorted() {
       toldWorkers.remove(worker, of: graph)
     }
-    conversations[worker].toldTemplates = [:]
+    conversations[worker].forgetAllTold()
   }
 
   /// Lets workers forget ended graphs. Visits the workers that were told of them.
@@ -71,7 +77,7 @@ extension Scheduler {
     for graph in graphs {
       for number in toldWorkers.take(graph) {
         looks += 1
-        conversations[number].toldTemplates[graph] = nil
+        conversations[number].forgetTold(of: graph)
         if conversations[number].peer == nil { continue }
         let at = turn.orders(for: WorkerID(number))
         turn.orders[at].orders.forgottenGraphs.append(graph)

@@ -187,23 +187,19 @@ extension Scheduler {
 
   // MARK: - Checks
 
-  /// Whether the index chooses as a look at all workers does; checked by the invariants, for some
-  /// classes in turn.
+  /// Whether the index chooses as a look at all workers does; checked by the invariants, for one
+  /// class and one queue of each turn, which the number of the commit decides.
   func brokenChoice() -> String? {
-    if classes.slots == 0 { return nil }
+    if classes.slots == 0 || queues.count == 0 { return nil }
+    let turn = Int(truncatingIfNeeded: lastCommit.number & 0xFFFF_FFFF)
+    let number = turn % classes.slots
+    if classes[number].users == 0 || classes[number].demandClass.isInside { return nil }
     let takers = workers.numbers.filter { takesWork($0) }
-    let first = Int(lastCommit.number % UInt64(classes.slots))
-    for number in (first..<first + min(classes.slots, 3)).map({ $0 % classes.slots })
-    where classes[number].users > 0 && !classes[number].demandClass.isInside {
-      for level in [1, 3] {
-        let queue = queues.numbers[Int(lastCommit.number) % queues.count]
-        let rank = Rank(queues[queue].settings.qos, queue: queue, level: level)
-        for rank in [rank, Rank(queues[queue].settings.qos)] {
-          if let broken = brokenChoice(number, rank, takers) { return broken }
-        }
-      }
-    }
-    return nil
+    let queue = queues.numbers[turn % queues.count]
+    let service = queues[queue].settings.qos
+    let level = (turn / classes.slots).isMultiple(of: 2) ? 1 : 3
+    return brokenChoice(number, Rank(service, queue: queue, level: level), takers)
+      ?? brokenChoice(number, Rank(service), takers)
   }
 
   private func brokenChoice(_ demandClass: Int, _ rank: Rank, _ takers: [UInt32]) -> String? {

@@ -47,7 +47,9 @@ struct WorkerConversation: Watchable {
   var welcomedIn = CommitIndex(0)
   var isSuspect = false
   /// The templates that it was told in this conversation, by graph, with the queue's name.
-  var toldTemplates: [GraphID: ToldTemplates] = [:]
+  private(set) var toldTemplates: [GraphID: ToldTemplates] = [:]
+  /// The newest of them: mostly the one that is asked for next, which then costs no look-up.
+  private var newestTold: ToldTemplate?
 
   // The bytes of its orders:
   /// The bytes of unstarted attempts; without those from before a restart, which are unknown.
@@ -158,7 +160,25 @@ struct WorkerConversation: Watchable {
 
   /// Whether it knows a template with the queue's present name.
   func knows(_ template: UInt32, of graph: GraphID, queue name: String) -> Bool {
-    toldTemplates[graph]?.queue(of: template) == name
+    if let newest = newestTold, newest.graph == graph, newest.template == template {
+      return newest.queue == name
+    }
+    return toldTemplates[graph]?.queue(of: template) == name
+  }
+
+  mutating func noteTold(_ template: UInt32, of graph: GraphID, queue name: String) {
+    newestTold = ToldTemplate(graph: graph, template: template, queue: name)
+    toldTemplates[graph, default: ToldTemplates()].tell(template, queue: name)
+  }
+
+  mutating func forgetTold(of graph: GraphID) {
+    if newestTold?.graph == graph { newestTold = nil }
+    toldTemplates[graph] = nil
+  }
+
+  mutating func forgetAllTold() {
+    newestTold = nil
+    toldTemplates = [:]
   }
 
   // MARK: - Credit in bytes (G27)

@@ -61,9 +61,7 @@ extension ClusterState {
       cell.flags.formIntersection(.durable)
       cell.flags.subtract([.ahead, .retrying])
     }
-    if !graphs[graph].addedBlocks.isEmpty { graphs[graph].addedBlocks[id.index] = nil }
-    if !graphs[graph].avoided.isEmpty { graphs[graph].avoided[id.index] = nil }
-    if !graphs[graph].pauses.isEmpty { graphs[graph].pauses[id.index] = nil }
+    graphs[graph].forgetNotes(of: id.index)
     count(id, stage, from: wordBefore, to: graphs[graph].cell(id.index).word)
     if wasExecuting { emit(.isExecuting(false), id, into: &turn) }
     if !moments.isEmpty { moments[id] = nil }

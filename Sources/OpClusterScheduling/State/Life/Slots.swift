@@ -14,7 +14,7 @@ extension ClusterState {
     if before.phase != .executing {
       move(id, stage, .handOver)
     }
-    if !graphs[graph].pauses.isEmpty { graphs[graph].pauses[id.index] = nil }
+    graphs[graph].endPause(of: id.index)
     graphs[graph].update(id.index) { cell in
       cell.attempt += 1
       cell.worker = worker.number
