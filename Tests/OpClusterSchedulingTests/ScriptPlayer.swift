@@ -293,6 +293,7 @@ struct ScriptPlayer {
       let (key, value) = word.keyAndValue
       switch key {
       case "slots": worker.capacity.cpus = ResourceAmount(Int64(value) ?? 1)
+      case "memory": worker.capacity.memoryBytes = Int64(value) ?? 0
       case "label": worker.labels.append(Label(word: value))
       case "types":
         worker.types = value.split(separator: ",").map { OperationType(word: String($0)) }

@@ -130,6 +130,7 @@ struct SubmissionParser {
     case "losses": submission.templates[at].maximumLosses = UInt32(value) ?? 0
     case "parallel": submission.templates[at].maximumParallel = UInt32(value) ?? 0
     case "cpus": submission.templates[at].demand.cpus = ResourceAmount(Int64(value) ?? 1)
+    case "memory": submission.templates[at].demand.memoryBytes = Int64(value) ?? 0
     case "tag": submission.templates[at].labels.append(Label(key: "tag", value: value))
     case "qos": submission.templates[at].qos = QualityOfService(word: value)
     case "queue": submission.templates[at].queue = position(ofQueue: value)

@@ -289,9 +289,7 @@ extension Scheduler {
         dispatchAhead(after: id, to: worker, into: &turn)
       }
     }
-    if count == 1, workers[worker.number].held == 1,
-      conversations[worker.number].capacity.cpus < workers[worker.number].taken.cpus
-    {
+    if count == 1, workers[worker.number].held == 1, free(worker.number).isOverdrawn {
       conversations[worker.number].reservation = OperationID(graph: run.graph, index: run.first)
     }
   }

@@ -68,14 +68,17 @@ extension Scheduler {
       let free = free(number)
       if takesAny(number, free, rank, at: now) {
         reach.now.raise(by: capacity, kinds: kinds)
-      } else if conversations[number].reservation == nil {
-        reach.now.raise(by: free, kinds: kinds)
+        continue
+      }
+      reach.now.raise(by: free, kinds: kinds)
+      if workers[number].held == 0 {
+        reach.now.raise(by: reservableWithoutCPUs(of: capacity, free), kinds: kinds)
       }
     }
     return reach
   }
 
-  /// Whether a worker takes any operation that it could ever run: ahead of time, or by a
+  /// Whether a worker takes any operation with cpus that it could ever run: ahead of time, or by a
   /// reservation.
   func takesAny(
     _ worker: UInt32, _ free: Resources, _ rank: Rank, at now: Instant
@@ -83,16 +86,36 @@ extension Scheduler {
     workers[worker].held == 0 && free.cpus > .zero || room(at: worker, for: rank, at: now) > 0
   }
 
+  /// Whether a worker keeps its room for an operation that does not fit yet, so that small ones do
+  /// not starve it: nothing else waits there. Where all cpus, or all of what an operation without
+  /// cpus wants, are taken, nothing is kept: others may be free earlier.
+  func reserves(_ worker: UInt32, _ free: Resources, for demand: Resources) -> Bool {
+    guard workers[worker].held == 0 else { return false }
+    if demand.cpus > .zero { return free.cpus > .zero }
+    return (demand.memoryBytes == 0 || free.memoryBytes > 0)
+      && (demand.gpus == .zero || free.gpus > .zero)
+      && demand.custom.allSatisfy { free.amount(named: $0.name) > .zero }
+  }
+
+  /// The most of an operation without cpus for which a worker keeps its room while nothing waits
+  /// there.
+  func reservableWithoutCPUs(of capacity: Resources, _ free: Resources) -> Resources {
+    Resources(
+      cpus: .zero, memoryBytes: free.memoryBytes > 0 ? capacity.memoryBytes : 0,
+      gpus: free.gpus > .zero ? capacity.gpus : .zero)
+  }
+
   /// Whether no worker of the pass has enough of the named resources that a class demands, so that
   /// nothing of its kind fits.
   mutating func lacksNamed(_ demandClass: Int, _ rank: Rank, at now: Instant) -> Bool {
-    let wanted = classes[demandClass].demandClass.demand.custom
+    let demand = classes[demandClass].demandClass.demand
+    let wanted = demand.custom
     if wanted.isEmpty || !classes.hasOwnBit(kind: classes[demandClass].kind) { return false }
     looks += workers.count
     return !workers.numbers.contains { number in
       guard takesWork(number) else { return false }
       let free = free(number)
-      return takesAny(number, free, rank, at: now)
+      return room(at: number, for: rank, at: now) > 0 || reserves(number, free, for: demand)
         || wanted.allSatisfy { $0.amount <= free.amount(named: $0.name) }
     }
   }

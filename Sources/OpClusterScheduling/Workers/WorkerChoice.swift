@@ -1,6 +1,6 @@
 // Chooses the worker for operations of a demand class: the emptiest worker that can start them at
 // once; else one that soon can; else, for a large operation that small ones would starve, one that
-// reserves its room for it. Of equals the one that came first. Searched in the index of all
+// keeps its room for it. Of equals the one that came first. Searched in the index of all
 // workers, or among a few candidates.
 
 import OpClusterModel
@@ -55,7 +55,7 @@ extension Scheduler {
       &steps,
       bound: { $0.score > -.infinity && $0.mayHaveFree(amounts) ? $0.score : nil },
       value: { number -> Double? in
-        guard conversations[number].reservation == nil, takes(number, wanted) else { return nil }
+        guard takes(number, wanted) else { return nil }
         let free = free(number)
         return free.count(fitting: demand) > 0 ? score(of: number, free) : nil
       })
@@ -85,9 +85,10 @@ extension Scheduler {
   private func firstReserve(
     _ wanted: Handover, _ amounts: DemandAmounts, _ steps: inout Int
   ) -> WorkerChoice? {
+    let demand = classes[wanted.demandClass].demandClass.demand
     let first = workerIndex.best(
-      &steps, bound: { $0.mayReserve && $0.fitting.most.admit(amounts) ? 0 : nil },
-      value: { takes($0, wanted) ? 0 : nil })
+      &steps, bound: { $0.mayReserve(amounts) ? 0 : nil },
+      value: { takes($0, wanted) && reserves($0, free($0), for: demand) ? 0 : nil })
     return first.map { WorkerChoice(worker: $0.number, count: 1, eligible: 0) }
   }
 
@@ -147,7 +148,7 @@ extension Scheduler {
       guard conversations[number].hasRoom(for: wanted.bytes) else { continue }
       let free = free(number)
       let fitting = free.count(fitting: demand)
-      if fitting > 0, conversations[number].reservation == nil {
+      if fitting > 0 {
         let score = score(of: number, free)
         if best.map({ score > $0.score }) ?? true { best = (number, fitting, score) }
         continue
@@ -155,7 +156,7 @@ extension Scheduler {
       let room = room(at: number, for: wanted.rank, at: now)
       if room > 0 {
         if next.map({ room > $0.room }) ?? true { next = (number, room) }
-      } else if workers[number].held == 0, free.cpus > .zero, reserve == nil {
+      } else if reserve == nil, reserves(number, free, for: demand) {
         reserve = number
       }
     }

@@ -56,7 +56,8 @@ struct WorkerConversation: Watchable {
   private(set) var heldBytes = 0
   /// The bytes of each attempt that has any.
   private var sizes: [OperationID: Int] = [:]
-  /// An operation handed over before it fits: the worker reserves room for it.
+  /// An operation handed over before it fits: the worker keeps room for it, so it is not recalled
+  /// as surplus.
   var reservation: OperationID?
 
   // Speed; limits the operations that it may hold beyond its capacity:

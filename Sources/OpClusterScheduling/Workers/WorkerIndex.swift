@@ -193,11 +193,14 @@ struct WorkerIndex: Sendable {
     looks += 1
     if nodes[node].takers == 0 || reach.cover(nodes[node].fitting.most) { return }
     if !nodes[node].mayReserve, nodes[node].room(for: rank) == 0 {
-      return reach.raise(by: nodes[node].free)
+      reach.raise(by: nodes[node].free)
+      return reach.raise(by: nodes[node].withoutCPUs)
     }
     if node >= width {
       let isOpen = isOpen(numbers[node - width])
-      return reach.raise(by: isOpen ? nodes[node].fitting.most : nodes[node].free)
+      if isOpen { return reach.raise(by: nodes[node].fitting.most) }
+      reach.raise(by: nodes[node].free)
+      return reach.raise(by: nodes[node].withoutCPUs)
     }
     raise(&reach, below: 2 * node, rank, &looks, isOpen)
     raise(&reach, below: 2 * node + 1, rank, &looks, isOpen)

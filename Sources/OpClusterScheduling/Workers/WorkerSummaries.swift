@@ -43,11 +43,13 @@ extension Scheduler {
       conversations[worker].lacks.isEmpty && conversations[worker].withheld.isEmpty
     summary.fitting.changes = conversations[worker].fittingChanges
     let free = free(worker)
-    if conversations[worker].reservation == nil {
-      summary.score = score(of: worker, free)
-      summary.free = DemandAmounts(free, kinds: kinds)
+    summary.score = score(of: worker, free)
+    summary.free = DemandAmounts(free, kinds: kinds)
+    if workers[worker].held == 0 {
+      summary.mayReserve = free.cpus > .zero
+      summary.withoutCPUs = DemandAmounts(
+        reservableWithoutCPUs(of: capacity, free), kinds: kinds)
     }
-    summary.mayReserve = workers[worker].held == 0 && free.cpus > .zero
     let window = conversations[worker].prefetch(at: now)
     if window == 0 { return }
     summary.roomEnds =

@@ -9,7 +9,7 @@ struct WorkerSummary: Equatable, Sendable {
   var takers: UInt32 = 0
   /// The decisive properties for which classes fit at all.
   var fitting = Fitting()
-  /// The highest share of free cpus, and the most that is free, where nothing is reserved.
+  /// The highest share of free cpus, and the most that is free.
   var score = -Double.infinity
   var free = DemandAmounts.least
   /// The number of operations that one may hold further, by service, regardless of what it holds of
@@ -19,8 +19,10 @@ struct WorkerSummary: Equatable, Sendable {
   var mostRoom: UInt32 = 0
   /// The lowest level of what they hold.
   var lowestLevel: UInt8 = .max
-  /// Whether one may take what it has no room for.
+  /// Whether one may keep its room for an operation with cpus that does not fit yet,
   var mayReserve = false
+  /// and the most of an operation without cpus for which one may.
+  var withoutCPUs = DemandAmounts.least
 
   // Of all workers:
   /// Whether one is not connected, or suspect.
@@ -56,6 +58,7 @@ struct WorkerSummary: Equatable, Sendable {
     mostRoom = max(one.mostRoom, other.mostRoom)
     lowestLevel = min(one.lowestLevel, other.lowestLevel)
     mayReserve = one.mayReserve || other.mayReserve
+    withoutCPUs = one.withoutCPUs.raised(by: other.withoutCPUs)
     isSilent = one.isSilent || other.isSilent
     due = min(one.due, other.due)
     surplusDue = min(one.surplusDue, other.surplusDue)
@@ -67,6 +70,11 @@ struct WorkerSummary: Equatable, Sendable {
   func room(for rank: Rank) -> UInt32 {
     // Without anything below it, the level makes no difference.
     Int(lowestLevel) >= rank.level ? room[rank.service] : mostRoom
+  }
+
+  /// Whether one of the workers may keep room for this demand.
+  func mayReserve(_ demand: DemandAmounts) -> Bool {
+    demand.cpus > 0 ? mayReserve && fitting.most.admit(demand) : withoutCPUs.admit(demand)
   }
 
   /// Whether one of the workers may have this demand free. What is overdrawn still admits a demand
