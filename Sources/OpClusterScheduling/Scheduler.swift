@@ -93,17 +93,17 @@ public struct Scheduler: Sendable {
 // Read-only access to the state for the whole module.
 extension Scheduler {
   var counters: Counters { state.counters }
-  var graphs: Registry<Graph> { _read { yield state.graphs } }
-  var queues: Registry<Queue> { _read { yield state.queues } }
-  var workers: WatchedRegistry<WorkerRecord> { _read { yield state.workers } }
-  var classes: DemandClasses { _read { yield state.classes } }
-  var ended: [GraphID: EndedGraph] { _read { yield state.ended } }
-  var keys: SubmissionKeys { _read { yield state.keys } }
-  var queueByName: [String: QueueID] { _read { yield state.queueByName } }
-  var workerByName: [String: WorkerID] { _read { yield state.workerByName } }
+  var graphs: Registry<Graph> { @inline(__always) _read { yield state.graphs } }
+  var queues: Registry<Queue> { @inline(__always) _read { yield state.queues } }
+  var workers: WatchedRegistry<WorkerRecord> { @inline(__always) _read { yield state.workers } }
+  var classes: DemandClasses { @inline(__always) _read { yield state.classes } }
+  var ended: [GraphID: EndedGraph] { @inline(__always) _read { yield state.ended } }
+  var keys: SubmissionKeys { @inline(__always) _read { yield state.keys } }
+  var queueByName: [String: QueueID] { @inline(__always) _read { yield state.queueByName } }
+  var workerByName: [String: WorkerID] { @inline(__always) _read { yield state.workerByName } }
   var workerBySession: [WorkerSession: WorkerID] { _read { yield state.workerBySession } }
-  var linedQueues: [UInt32] { _read { yield state.linedQueues } }
-  var moments: [OperationID: Moments] { _read { yield state.moments } }
+  var linedQueues: [UInt32] { @inline(__always) _read { yield state.linedQueues } }
+  var moments: [OperationID: Moments] { @inline(__always) _read { yield state.moments } }
   /// The number of commits so far; the next turn with records is one higher.
   public var lastCommit: CommitIndex { state.lastCommit }
 }

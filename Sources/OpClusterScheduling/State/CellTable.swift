@@ -16,9 +16,11 @@ struct CellTable: Sendable {
       repeating: [], count: Int((UInt64(count) + UInt64(Self.pageSize) - 1) >> Self.pageBits))
   }
 
+  @inline(__always)
   func hasPage(of index: UInt32) -> Bool { !pages[Int(index >> Self.pageBits)].isEmpty }
 
   /// The cell of an operation; nil if its page does not exist: its stage then has the common state.
+  @inline(__always)
   func stored(_ index: UInt32) -> OperationCell? {
     let page = pages[Int(index >> Self.pageBits)]
     return page.isEmpty ? nil : page[Int(index & (Self.pageSize - 1))]

@@ -108,9 +108,17 @@ struct Graph: Blankable {
 
   var operationCount: UInt32 { cells.count }
 
+  // What is read at each step is inlined: a call of its own would copy the graph.
+
   /// The number of an operation's stage.
+  @inline(__always)
   func stageNumber(of index: UInt32) -> Int {
-    if stages.count == 1 { return 0 }
+    stages.count == 1 ? 0 : Self.stageNumber(of: index, in: stages, operationCount)
+  }
+
+  private static func stageNumber(
+    of index: UInt32, in stages: [Stage], _ operationCount: UInt32
+  ) -> Int {
     // If every stage has one operation, the numbers are equal.
     if stages.count == Int(operationCount), stages[Int(index)].firstIndex == index,
       stages[Int(index)].template.count == 1
@@ -127,6 +135,7 @@ struct Graph: Blankable {
     return low
   }
 
+  @inline(__always)
   func cell(_ index: UInt32) -> OperationCell {
     cells.stored(index) ?? stages[stageNumber(of: index)].pristine
   }
@@ -150,25 +159,30 @@ struct Graph: Blankable {
     }
   }
 
+  @inline(__always)
   func operation(_ index: UInt32) -> OperationID { OperationID(graph: id, index: index) }
 
+  @inline(__always)
   func place(of index: UInt32) -> UInt64 {
     changes.isEmpty ? basePlace + UInt64(index) : changes[index]?.place ?? basePlace + UInt64(index)
   }
 
   /// Its position among the barriers: the place of its enqueueing, regardless of later changes
   /// (S77).
+  @inline(__always)
   func enqueuePlace(of index: UInt32) -> UInt64 {
     enqueuedIn.isEmpty
       ? basePlace + UInt64(index) : enqueuedIn[index]?.place ?? basePlace + UInt64(index)
   }
 
+  @inline(__always)
   func priority(of index: UInt32, stage: Int) -> Priority {
     changes.isEmpty
       ? stages[stage].template.priority
       : changes[index]?.priority ?? stages[stage].template.priority
   }
 
+  @inline(__always)
   func queue(of index: UInt32, stage: Int) -> QueueID {
     enqueuedIn.isEmpty ? stages[stage].queue : enqueuedIn[index]?.queue ?? stages[stage].queue
   }

@@ -20,54 +20,83 @@ struct Rank: Hashable, Sendable {
   }
 }
 
-/// Counts by rank. The memory is proportional to the number of queues among them.
+/// Counts by rank. The memory is proportional to the number of queues among them; of one queue they
+/// allocate nothing.
 struct RankCounts: Equatable, Sendable {
-  private var byService: [UInt32] = []
-  private var byLevel: [UInt32: [UInt32]] = [:]
+  private var byService = SIMD8<UInt32>()
   /// Of all queues.
-  private var levels: [UInt32] = []
+  private var byLevel = SIMD8<UInt32>()
+  /// The levels of one queue,
+  private var queue: UInt32 = 0
+  private var levels = SIMD8<UInt32>()
+  /// and of the others. Looked up, never iterated.
+  private var others: [UInt32: SIMD8<UInt32>] = [:]
 
   mutating func add(_ rank: Rank) {
-    if byService.isEmpty {
-      byService = Array(repeating: 0, count: Rank.services)
-      levels = Array(repeating: 0, count: Line.levelCount)
-    }
     byService[rank.service] += 1
-    levels[rank.level] += 1
-    byLevel[rank.queue, default: Array(repeating: 0, count: Line.levelCount)][rank.level] += 1
+    byLevel[rank.level] += 1
+    if levels == .zero, others.isEmpty { queue = rank.queue }
+    if queue == rank.queue {
+      levels[rank.level] += 1
+    } else {
+      others[rank.queue, default: .zero][rank.level] += 1
+    }
   }
 
   mutating func remove(_ rank: Rank) {
     byService[rank.service] -= 1
-    levels[rank.level] -= 1
-    byLevel[rank.queue]?[rank.level] -= 1
-    if byLevel[rank.queue]?.allSatisfy({ $0 == 0 }) == true { byLevel[rank.queue] = nil }
-    if byLevel.isEmpty { (byService, levels) = ([], []) }
+    byLevel[rank.level] -= 1
+    if queue == rank.queue {
+      levels[rank.level] -= 1
+    } else {
+      others[rank.queue]?[rank.level] -= 1
+      if others[rank.queue] == .zero { others[rank.queue] = nil }
+    }
   }
 
-  var isEmpty: Bool { byLevel.isEmpty }
+  @inline(__always)
+  var isEmpty: Bool { byLevel == .zero }
 
   /// The lowest level of an entry of any queue; the highest number if there is none.
-  var lowestLevel: UInt8 { levels.firstIndex { $0 > 0 }.map { UInt8($0) } ?? .max }
+  @inline(__always)
+  var lowestLevel: UInt8 {
+    for level in 0..<Line.levelCount where byLevel[level] > 0 { return UInt8(level) }
+    return .max
+  }
+
+  private func levels(of queue: UInt32) -> SIMD8<UInt32> {
+    if queue == self.queue { return levels }
+    return others.isEmpty ? .zero : others[queue] ?? .zero
+  }
 
   /// Counts the entries of a queue under another service.
   mutating func move(
     queue: UInt32, from before: QualityOfService, to service: QualityOfService
   ) {
-    guard let levels = byLevel[queue] else { return }
-    let count = levels.reduce(0, +)
+    let count = levels(of: queue).wrappedSum()
     byService[Int(before.rawValue)] -= count
     byService[Int(service.rawValue)] += count
   }
 
   /// The number of entries after a rank: of lower services, and of lower levels of its own queue.
   func count(below rank: Rank) -> UInt32 {
-    if byService.isEmpty { return 0 }
+    if isEmpty { return 0 }
     var count: UInt32 = 0
     for service in 0..<rank.service { count += byService[service] }
-    if let levels = byLevel[rank.queue] {
-      for level in 0..<rank.level { count += levels[level] }
-    }
+    if rank.level == 0 { return count }
+    let levels = levels(of: rank.queue)
+    for level in 0..<rank.level { count += levels[level] }
     return count
+  }
+
+  static func == (one: RankCounts, other: RankCounts) -> Bool {
+    one.byService == other.byService && one.byLevel == other.byLevel && one.queues == other.queues
+  }
+
+  /// The levels by queue, wherever they are kept.
+  private var queues: [UInt32: SIMD8<UInt32>] {
+    var queues = others
+    if levels != .zero { queues[queue] = levels }
+    return queues
   }
 }

@@ -61,14 +61,35 @@ struct Registry<Element: Blankable>: Sendable {
   /// The element, or nil if there is none.
   func find(_ number: UInt32) -> Element? { slot(number).map { slots[$0] } }
 
-  /// The element, which must exist; a bug otherwise.
+  /// The element, which must exist; a bug otherwise. Inlined, because the accessors as functions of
+  /// their own copy the whole element and allocate memory, whichever field is read.
   subscript(number: UInt32) -> Element {
-    _read { yield slots[knownSlot(number)] }
-    _modify { yield &slots[knownSlot(number)] }
+    @inline(__always) _read { yield slots[knownSlot(number)] }
+    @inline(__always) _modify { yield &slots[knownSlot(number)] }
   }
 
+  /// The element of a known slot.
+  subscript(slot slot: Int) -> Element {
+    @inline(__always) _read { yield slots[slot] }
+    @inline(__always) _modify { yield &slots[slot] }
+  }
+
+  /// The slot of an element, which must exist; valid until an element is added or removed. Only the
+  /// most frequent case is inlined.
   @inline(__always)
-  private func knownSlot(_ number: UInt32) -> Int {
+  func knownSlot(_ number: UInt32) -> Int {
+    if let first = entries.first, number >= first.number {
+      let at = Int(number - first.number)
+      if at < entries.count {
+        let entry = entries[at]
+        if entry.number == number, entry.slot >= 0 { return Int(entry.slot) }
+      }
+    }
+    return distantSlot(number)
+  }
+
+  @inline(never)
+  private func distantSlot(_ number: UInt32) -> Int {
     guard let slot = slot(number) else { preconditionFailure("no element \(number)") }
     return slot
   }

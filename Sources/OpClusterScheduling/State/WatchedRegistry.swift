@@ -13,33 +13,41 @@ struct WatchedRegistry<Element: Watchable>: Sendable {
 
   var count: Int { registry.count }
   var numbers: [UInt32] { registry.numbers }
+  var hasChanged: Bool { !changed.isEmpty }
   func contains(_ number: UInt32) -> Bool { registry.contains(number) }
   func find(_ number: UInt32) -> Element? { registry.find(number) }
 
   /// The element, which must exist; a bug otherwise. Opened for a change, it counts as changed.
   subscript(number: UInt32) -> Element {
-    _read { yield registry[number] }
-    _modify {
-      note(number)
-      yield &registry[number]
+    @inline(__always) _read { yield registry[number] }
+    @inline(__always) _modify {
+      let slot = registry.knownSlot(number)
+      note(number, in: slot)
+      yield &registry[slot: slot]
     }
   }
 
+  /// Changes an element in what nothing is derived from: it does not count as changed.
   @inline(__always)
-  private mutating func note(_ number: UInt32) {
-    if registry[number].isNoted { return }
-    registry[number].isNoted = true
+  mutating func updateUnnoted(_ number: UInt32, _ body: (inout Element) -> Void) {
+    body(&registry[number])
+  }
+
+  @inline(__always)
+  private mutating func note(_ number: UInt32, in slot: Int) {
+    if registry[slot: slot].isNoted { return }
+    registry[slot: slot].isNoted = true
     changed.append(number)
   }
 
   mutating func insert(_ element: Element, number: UInt32) {
     registry.insert(element, number: number)
-    note(number)
+    note(number, in: registry.knownSlot(number))
   }
 
   mutating func remove(_ number: UInt32) {
     guard registry.contains(number) else { return }
-    note(number)
+    note(number, in: registry.knownSlot(number))
     registry.remove(number)
   }
 
@@ -47,7 +55,8 @@ struct WatchedRegistry<Element: Watchable>: Sendable {
   mutating func takeChanged() -> [UInt32] {
     if changed.isEmpty { return [] }
     for number in changed where registry.contains(number) { registry[number].isNoted = false }
-    defer { changed.removeAll(keepingCapacity: true) }
-    return changed
+    var taken: [UInt32] = []
+    swap(&taken, &changed)
+    return taken
   }
 }

@@ -51,9 +51,11 @@ struct WorkerRecord: Watchable {
   }
 
   /// The lowest level of what it holds unstarted; the highest number if it holds nothing.
+  @inline(__always)
   var lowestLevel: UInt8 { heldByRank.lowestLevel }
 
   /// At least the number of further operations of any rank that it may hold.
+  @inline(__always)
   func mostRoom(within window: UInt32) -> UInt32 {
     if held < window { return window - held }
     return held < Limits.heldPerWorker ? window : 0
@@ -62,6 +64,7 @@ struct WorkerRecord: Watchable {
   /// The number of further operations of a rank that it may hold, of `window` in all. Lower-ranked
   /// ones that it holds do not count, since workers order their operations by the same rule. Visits
   /// each service and level.
+  @inline(__always)
   func room(for rank: Rank, within window: UInt32) -> UInt32 {
     if held < window { return window - held }
     guard window > 0, held < Limits.heldPerWorker else { return 0 }

@@ -101,9 +101,9 @@ extension Scheduler {
       return workers.numbers.filter { takesWork($0) && isInPool($0, of: queue) }
     }
     while true {
-      renewIndex(at: turn.now)
       let room = queues[queue].room
-      if room == 0 { return .nothing }
+      if room == 0 || queues[queue].line.isEmpty { return .nothing }
+      renewIndex(at: turn.now)
       var line = state.takeLine(of: queue)
       guard let candidate = nextCandidate(&line, queue, room, &pass, pool, at: turn.now) else {
         state.putBack(&line, of: queue)
@@ -236,8 +236,9 @@ extension Scheduler {
     let doubt = doubt(about: run)
     let graph = run.graph.number
     let isPeculiar =
-      doubt != .none || graphs[graph].unable[run.first] != nil
-      || graphs[graph].avoided[run.first] != nil
+      doubt != .none
+      || !graphs[graph].unable.isEmpty && graphs[graph].unable[run.first] != nil
+      || !graphs[graph].avoided.isEmpty && graphs[graph].avoided[run.first] != nil
     if !isPeculiar { return pool.map { ($0, isRestricted: false) } }
     looks += workers.count
     let all = pool ?? workers.numbers.filter { takesWork($0) }

@@ -438,7 +438,7 @@ extension Scheduler {
       turn.orders[at].orders.heard = conversations[number].reportTaken
       turn.orders[at].orders.drain = workers[number].isDraining
       for var part in turn.orders[at].orders.parts() {
-        conversations[number].ordersSent += 1
+        conversations.updateUnnoted(number) { $0.ordersSent += 1 }
         part.number = conversations[number].ordersSent
         part.commit = lastCommit
         turn.afterDurable.append(.toWorker(peer, .orders(part)))

@@ -6,7 +6,8 @@ extension Scheduler {
   /// The element's argument, followed by added blocks: joined, they are one list (S120).
   func argument(of id: OperationID, _ stage: Int) -> [UInt8] {
     let graph = id.graph.number
-    let blocks = graphs[graph].addedBlocks[id.index] ?? []
+    let blocks =
+      graphs[graph].addedBlocks.isEmpty ? [] : graphs[graph].addedBlocks[id.index] ?? []
     if graphs[graph].stages[stage].template.elementArguments.isEmpty { return blocks }
     let element = Int(graphs[graph].stages[stage].element(id.index))
     return graphs[graph].stages[stage].template.elementArguments[element] + blocks

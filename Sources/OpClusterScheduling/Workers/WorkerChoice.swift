@@ -177,12 +177,16 @@ extension Scheduler {
     _ candidates: [UInt32]?, for rank: Rank, at now: Instant
   ) -> Reach {
     if let candidates { return reachAmong(candidates, for: rank, at: now) }
+    var steps = 0
+    defer { looks += steps }
+    return reachOfAll(for: rank, at: now, &steps)
+  }
+
+  private func reachOfAll(for rank: Rank, at now: Instant, _ steps: inout Int) -> Reach {
     let none = DemandAmounts(cpus: 0, memory: 0, gpus: 0, kinds: DemandClasses.insideBit)
     var reach = Reach(now: none, ever: none)
     reach.ever.raise(by: workerIndex.whole.fitting.most)
-    var steps = 0
     workerIndex.raise(&reach.now, for: rank, &steps) { takesAny($0, free($0), rank, at: now) }
-    looks += steps
     return reach
   }
 

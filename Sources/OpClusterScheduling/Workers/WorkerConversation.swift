@@ -3,6 +3,7 @@
 
 import OpClusterModel
 
+// What is asked at each order is inlined: a call of its own would copy the conversation.
 struct WorkerConversation: Watchable {
   // From its hello:
   /// The capacity that it announced.
@@ -125,11 +126,13 @@ struct WorkerConversation: Watchable {
   /// The number of operations that it may hold unstarted now: as many as it ends in some
   /// milliseconds, so that it never waits for a round trip; 0 if operations are long or have become
   /// long.
+  @inline(__always)
   func prefetch(at now: Instant) -> UInt32 {
     let silence = (now - busySince).seconds
     let current = silence > Self.patience ? min(rate, 1 / silence) : rate
-    return min(
-      UInt32(saturating: current * Self.prefetchSeconds), UInt32(Limits.prefetchPerWorker))
+    let wanted = current * Self.prefetchSeconds
+    if wanted >= Double(Limits.prefetchPerWorker) { return UInt32(Limits.prefetchPerWorker) }
+    return wanted > 0 ? UInt32(wanted) : 0
   }
   private static let prefetchSeconds = 0.010
   /// After this time without an end, in seconds, the earlier rate is no longer valid.
@@ -160,6 +163,7 @@ struct WorkerConversation: Watchable {
   }
 
   /// Whether it knows a template with the queue's present name.
+  @inline(__always)
   func knows(_ template: UInt32, of graph: GraphID, queue name: String) -> Bool {
     if let newest = newestTold, newest.graph == graph, newest.template == template {
       return newest.queue == name
@@ -199,11 +203,13 @@ struct WorkerConversation: Watchable {
   }
 
   /// Whether it may be given this number of further unstarted bytes; the first attempt always fits.
+  @inline(__always)
   func hasRoom(for bytes: Int) -> Bool {
     heldBytes == 0 || heldBytes + bytes <= Limits.heldBytesPerWorker
   }
 
   /// The number of attempts with at most this number of bytes that it takes: at least one.
+  @inline(__always)
   func count(fitting bytes: Int) -> UInt32 {
     guard bytes > 0 else { return .max }
     return UInt32(max(1, (Limits.heldBytesPerWorker - heldBytes) / bytes))

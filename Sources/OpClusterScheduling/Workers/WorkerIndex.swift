@@ -29,32 +29,62 @@ struct WorkerIndex: Sendable {
 
   // MARK: - Changes
 
+  /// So few are set one by one.
+  static let few = 8
+
   /// Sets the summaries of workers, nil for those that have left. Costs a path to the root each, or
   /// one visit to each node if there are many.
   mutating func set(_ changes: [(number: UInt32, summary: WorkerSummary?)], _ looks: inout Int) {
     makeRoom(for: changes)
-    let isBulk = changes.count > 8 && changes.count * 4 > width
+    let isBulk = changes.count > Self.few && changes.count * 4 > width
     for change in changes {
       looks += 1
-      guard let position = position(of: change) else { continue }
-      let summary = change.summary ?? WorkerSummary()
-      let before = nodes[width + position]
-      if before.fitting != summary.fitting { version += 1 }
-      if before.takers != summary.takers { takersVersion += 1 }
-      nodes[width + position] = summary
-      if change.summary == nil {
-        numbers[position] = 0
-        positions[change.number] = nil
-      }
-      if isBulk { continue }
-      var at = (width + position) / 2
-      while at > 0 {
-        looks += 1
-        nodes[at].merge(nodes[2 * at], nodes[2 * at + 1])
-        at /= 2
-      }
+      guard let position = position(of: change.number, isThere: change.summary != nil),
+        setLeaf(position, change.number, change.summary), !isBulk
+      else { continue }
+      mergeAbove(position, &looks)
     }
     if isBulk { mergeAll() }
+  }
+
+  /// Sets the summary of one worker, nil if it has left. Costs a path to the root, as far as
+  /// anything changes there.
+  mutating func set(_ number: UInt32, _ summary: WorkerSummary?, _ looks: inout Int) {
+    if numbers.count == width { makeRoom(for: [(number, summary)]) }
+    looks += 1
+    guard let position = position(of: number, isThere: summary != nil),
+      setLeaf(position, number, summary)
+    else { return }
+    mergeAbove(position, &looks)
+  }
+
+  /// Whether the leaf has changed.
+  private mutating func setLeaf(
+    _ position: Int, _ number: UInt32, _ summary: WorkerSummary?
+  ) -> Bool {
+    if summary == nil {
+      numbers[position] = 0
+      positions[number] = nil
+    }
+    let summary = summary ?? WorkerSummary()
+    let leaf = width + position
+    if nodes[leaf] == summary { return false }
+    if nodes[leaf].fitting != summary.fitting { version += 1 }
+    if nodes[leaf].takers != summary.takers { takersVersion += 1 }
+    nodes[leaf] = summary
+    return true
+  }
+
+  private mutating func mergeAbove(_ position: Int, _ looks: inout Int) {
+    var at = (width + position) / 2
+    while at > 0 {
+      looks += 1
+      var merged = WorkerSummary()
+      merged.merge(nodes[2 * at], nodes[2 * at + 1])
+      if nodes[at] == merged { return }
+      nodes[at] = merged
+      at /= 2
+    }
   }
 
   private mutating func mergeAll() {
@@ -62,13 +92,11 @@ struct WorkerIndex: Sendable {
   }
 
   /// The position of a worker; a new one stands behind all others. Nil if it came and left.
-  private mutating func position(
-    of change: (number: UInt32, summary: WorkerSummary?)
-  ) -> Int? {
-    if let known = positions[change.number] { return known }
-    if change.summary == nil { return nil }
-    numbers.append(change.number)
-    positions[change.number] = numbers.count - 1
+  private mutating func position(of number: UInt32, isThere: Bool) -> Int? {
+    if let known = positions[number] { return known }
+    if !isThere { return nil }
+    numbers.append(number)
+    positions[number] = numbers.count - 1
     return numbers.count - 1
   }
 

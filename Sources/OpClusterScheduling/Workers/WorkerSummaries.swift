@@ -7,21 +7,28 @@ extension Scheduler {
   /// Takes note of all changes of workers. Costs a path of the tree for each changed worker.
   mutating func renewIndex(at now: Instant) {
     workerIndex.moment = now
+    let tick = lastTick
+    // Amortised: each end was set by a change.
+    let isDue = workerIndex.whole.roomEnds < now || workerIndex.whole.surplusDue <= tick
+    if !isDue, !conversations.hasChanged, !workers.hasChanged { return }
     var numbers = conversations.takeChanged()
     let others = state.takeChangedWorkers()
     if numbers != others { numbers += others }
-    // Amortised: each end was set by a change.
-    let whole = workerIndex.whole
-    if whole.roomEnds < now || whole.surplusDue <= lastTick {
-      let tick = lastTick
+    if isDue {
       numbers += workerIndex.workers(&looks) { $0.roomEnds < now || $0.surplusDue <= tick }
     }
-    if numbers.isEmpty { return }
     if numbers.count > 1 {
       numbers.sort()
       numbers = numbers.enumerated().filter { $0 == 0 || numbers[$0 - 1] != $1 }.map(\.element)
     }
-    workerIndex.set(numbers.map { ($0, summary(of: $0, at: now)) }, &looks)
+    if numbers.count <= WorkerIndex.few {
+      for number in numbers { workerIndex.set(number, summary(of: number, at: now), &looks) }
+      return
+    }
+    var summaries: [(number: UInt32, summary: WorkerSummary?)] = []
+    summaries.reserveCapacity(numbers.count)
+    for number in numbers { summaries.append((number, summary(of: number, at: now))) }
+    workerIndex.set(summaries, &looks)
   }
 
   /// The summary of a worker; nil if it has left.

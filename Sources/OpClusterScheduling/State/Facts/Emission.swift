@@ -62,20 +62,28 @@ extension SchedulingTurn {
     _ slot: Int, _ kind: Event.Kind, _ id: OperationID, count: UInt32, own: UInt32
   ) -> Bool {
     let position = openRuns[slot] - 1
-    guard position >= 0, openRuns.mayGrow(slot), events[position].first.kind == kind,
-      case .operation(let first, let firstOwn) = events[position].first.subject,
-      first.graph == id.graph, firstOwn == own,
-      first.index + events[position].count == id.index
-    else { return false }
+    guard position >= 0, openRuns.mayGrow(slot) else { return false }
     for earlier in 0..<slot where openRuns[earlier] - 1 > position {
       if events[openRuns[earlier] - 1].overlaps(id, count: count) { return false }
     }
-    events[position].count += count
-    return true
+    return events[position].grow(kind, id, count: count, own: own)
   }
 }
 
 extension EventRun {
+  /// Takes the same change of neighbours in; false if it is another change, or of others.
+  fileprivate mutating func grow(
+    _ kind: Event.Kind, _ id: OperationID, count others: UInt32, own: UInt32
+  ) -> Bool {
+    guard case .operation(let start, own) = first.subject, start.graph == id.graph,
+      start.index + count == id.index, first.kind == kind
+    else { return false }
+    count += others
+    return true
+  }
+
+  // Inlined: a call of its own would copy the run.
+  @inline(__always)
   fileprivate func overlaps(_ id: OperationID, count others: UInt32) -> Bool {
     guard case .operation(let start, _) = first.subject, start.graph == id.graph else {
       return false

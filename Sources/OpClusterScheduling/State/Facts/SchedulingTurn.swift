@@ -34,6 +34,8 @@ public struct SchedulingTurn: Sendable {
   var orders: [PendingOrders] = []
   /// By worker: the position of its orders. Looked up, never iterated.
   private var orderPositions: [UInt32: Int] = [:]
+  /// The position that was asked for last.
+  private var newestOrders = 0
   /// The consequences of the fact that was applied last.
   var consequences = Consequences()
   /// Workers that were welcomed in this turn.
@@ -199,7 +201,15 @@ extension SchedulingTurn {
   /// The position of this turn's orders for a worker; creates empty ones if there are none. Their
   /// conversation is filled in when they are sent.
   mutating func orders(for worker: WorkerID) -> Int {
-    if let at = orderPositions[worker.number] { return at }
+    // Mostly the same worker as before.
+    if newestOrders < orders.count, orders[newestOrders].worker == worker.number {
+      return newestOrders
+    }
+    if let at = orderPositions[worker.number] {
+      newestOrders = at
+      return at
+    }
+    newestOrders = orders.count
     orderPositions[worker.number] = orders.count
     let unsent = Conversation(epoch: Epoch(0), session: WorkerSession(0), increment: 0)
     orders.append(

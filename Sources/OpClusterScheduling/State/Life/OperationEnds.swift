@@ -151,7 +151,9 @@ extension ClusterState {
       let edge = graphs[graph].dependents[position]
       release(graphs[graph].operation(edge.index), edge.policy, of: end, &work, into: &turn)
     }
-    if let external = graphs[graph].externalDependents.removeValue(forKey: id.index) {
+    if !graphs[graph].externalDependents.isEmpty,
+      let external = graphs[graph].externalDependents.removeValue(forKey: id.index)
+    {
       // Sorted, so that a restored state uses the same order: an end may be another's reason.
       for dependent in external.sorted(by: { $0.operation < $1.operation }) {
         release(
@@ -169,8 +171,8 @@ extension ClusterState {
     let graph = dependent.graph.number
     guard graphs.contains(graph) else { return }
     // A submitted edge may have been removed; an added one is independent of that.
-    if !isExtra, let removed = graphs[graph].removedDependencies[dependent.index],
-      removed.contains(end.id)
+    if !isExtra, !graphs[graph].removedDependencies.isEmpty,
+      graphs[graph].removedDependencies[dependent.index]?.contains(end.id) == true
     {
       return
     }
