@@ -74,6 +74,12 @@ struct JSONSchema {
   }
   let root: JSON
 
+  /// Decoded once for all tests: trying one type of a value after the other takes long.
+  static let ofManifests = Result {
+    let bytes = Data(ManifestSchema.text.utf8)
+    return JSONSchema(root: try JSONDecoder().decode(JSON.self, from: bytes))
+  }
+
   func accepts(_ value: JSON) throws -> Bool { try accepts(value, root) }
 
   private func accepts(_ value: JSON, _ schema: JSON) throws -> Bool {

@@ -9,10 +9,7 @@ import Testing
 
 @Suite struct SchemaTests {
   let schema: JSONSchema
-  init() throws {
-    let bytes = Data(ManifestSchema.text.utf8)
-    schema = JSONSchema(root: try JSONDecoder().decode(JSON.self, from: bytes))
-  }
+  init() throws { schema = try JSONSchema.ofManifests.get() }
 
   @Test(arguments: [
     (ManifestKeys.graph, ""), (ManifestKeys.settings, "definitions/opSettings"),

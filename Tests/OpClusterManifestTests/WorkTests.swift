@@ -262,8 +262,7 @@ import Testing
   ])
   func theSchemaAgrees(work: String, isFine: Bool) throws {
     let text = "version: 1\noperations: {a: {\(work)}}"
-    let bytes = Data(ManifestSchema.text.utf8)
-    let schema = JSONSchema(root: try JSONDecoder().decode(JSON.self, from: bytes))
+    let schema = try JSONSchema.ofManifests.get()
     let root = try #require(YAMLReader.read(text).root)
     #expect(try schema.accepts(JSON(root)) == isFine, "\(work)")
     #expect(compile(text).errors.isEmpty == isFine, "\(compile(text).errors)")
