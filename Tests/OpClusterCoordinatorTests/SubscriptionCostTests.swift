@@ -15,7 +15,8 @@ import Testing
   private struct World {
     var subscriptions = Subscriptions(told: 0)
     var log: [EventRun] = []
-    var filters: [Subscriptions.Key: EventFilter] = [:]
+    private(set) var filters: [Subscriptions.Key: EventFilter] = [:]
+    private var keys: [PeerID: [Subscriptions.Key]] = [:]
     var sent: [Subscriptions.Key: [UInt64]] = [:]
     var order: [PeerID] = []
     var readings: [SliceQuestion] = []
@@ -34,6 +35,7 @@ import Testing
         selection, graphs: GraphSet(selection.graphs, living: [GraphID(3)], last: 5),
         graphsOnly: graphsOnly, includesOwn: includesOwn)
       filters[key] = filter
+      keys[key.peer, default: []].append(key)
       var effects: [Subscriptions.Effect] = []
       subscriptions.add(
         EventSubscription(number: number, selection: selection, credit: credit), filter,
@@ -44,9 +46,7 @@ import Testing
 
     mutating func submit(_ graph: UInt32, by peer: UInt64) {
       subscriptions.noteOwn(GraphID(graph), of: PeerID(peer))
-      for key in filters.keys.sorted() where key.peer == PeerID(peer) {
-        filters[key]?.learnOwn(GraphID(graph))
-      }
+      for key in keys[PeerID(peer)] ?? [] { filters[key]?.learnOwn(GraphID(graph)) }
     }
 
     /// Makes a turn durable without sending anything.

@@ -17,6 +17,8 @@ import Testing
     var log: [EventRun] = []
     var readings: [SliceQuestion] = []
     var batches: [EventBatch] = []
+    /// The numbers of the events in the batches.
+    var sequences: [UInt64] = []
     var replies: [ClientReply] = []
     var canTake = true
     var now = Instant.zero
@@ -90,12 +92,12 @@ import Testing
         switch effect {
         case .read(let question): readings.append(question)
         case .reply(_, _, let reply): replies.append(reply)
-        case .tell(_, let batch): batches.append(batch)
+        case .tell(_, let batch):
+          batches.append(batch)
+          sequences += batch.events.map(\.sequence)
         }
       }
     }
-
-    var sequences: [UInt64] { batches.flatMap { $0.events.map(\.sequence) } }
   }
 
   @Test func liveFromNowOn() {
@@ -375,14 +377,14 @@ import Testing
     for number in 1...count {
       world.subscribe(number: UInt64(number), credit: Limits.eventCredit)
     }
-    world.batches = []
+    (world.batches, world.sequences) = ([], [])
     world.happen([Limits.eventCredit, 4_096])
     let share = max(Limits.leastEventShare, onTheirWay / UInt32(count))
     var sent: [UInt64: Int] = [:]
     for batch in world.batches { sent[batch.subscription, default: 0] += batch.events.count }
     #expect(sent.count == count && sent.values.allSatisfy { $0 == share })
 
-    world.batches = []
+    (world.batches, world.sequences) = ([], [])
     world.grant(Limits.eventsPerGrant, to: 1)
     world.flush()
     #expect(world.readings.count == 1, "nobody else has room")
