@@ -138,12 +138,19 @@ final class Recorder: Sendable {
 
 /// The turn that every test expects under this sequence, so that garbage is noticed.
 func turn(_ sequence: UInt64, _ attachments: [Row] = []) -> JournalTurn {
-  let size = 20 + Int(sequence % 7) * 30
-  let body = (1...size).map { place in
-    UInt8(truncatingIfNeeded: (UInt64(place) &* (sequence &+ 3) &* 0x9e37_79b9_7f4a_7c15) >> 29)
-  }
+  let body = sequence < firstBodies.count ? firstBodies[Int(sequence)] : body(of: sequence)
   return JournalTurn(sequence: sequence, epoch: 7, body: body, attachments: attachments)
 }
+
+private func body(of sequence: UInt64) -> [UInt8] {
+  let size = 20 + Int(sequence % 7) * 30
+  return (1...size).map { place in
+    UInt8(truncatingIfNeeded: (UInt64(place) &* (sequence &+ 3) &* 0x9e37_79b9_7f4a_7c15) >> 29)
+  }
+}
+
+/// Of the turns that tests look at again after each damage.
+private let firstBodies = (0..<100).map { body(of: $0) }
 
 extension Recovered {
   func allTurns() throws -> [JournalTurn] {
