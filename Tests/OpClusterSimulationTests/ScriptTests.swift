@@ -8,10 +8,10 @@ import Testing
 
 @Suite struct Scripts {
   // Simulation.md: the script is the same world as the seed that it was recorded from.
-  @Test(arguments: [UInt64(2), 3, 5, 8, 13, 21])
+  @Test(arguments: [UInt64(2), 3, 5, 8, 13, 17])
   func aRecordingIsTheSameWorld(seed: UInt64) throws {
     let (report, script) = Simulation.record(seed: seed)
-    #expect(report.hash == Simulation.run(seed: seed).hash)
+    #expect(report.hash == Seeds.first[Int(seed)].hash)
     #expect(Simulation.replay(script).hash == report.hash)
     let again = try WorldScript(text: script.text(comments: ["seed \(seed)"]))
     #expect(again.mishaps == script.mishaps && again.asks == script.asks)
@@ -38,7 +38,7 @@ import Testing
       })
     let whole = Simulation.record(seed: seed, mutant: mutant).1
     var shrinking = try #require(
-      Shrinking(seed: seed, mutant: mutant, bound: 120, tell: { _ in }))
+      Shrinking(seed: seed, mutant: mutant, bound: 40, tell: { _ in }))
     shrinking.run()
     #expect(shrinking.script.itemCount < whole.itemCount)
     let report = Simulation.replay(shrinking.script, mutant: mutant)

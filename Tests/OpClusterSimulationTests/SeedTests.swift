@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct Seeds {
   /// The first worlds, which more than one test looks at.
-  private static let first = (0..<UInt64(20)).map { Simulation.run(seed: $0) }
+  static let first = (0..<UInt64(20)).map { Simulation.run(seed: $0) }
 
   // `Invariant.all` says where each is looked at.
   @Test(
@@ -22,14 +22,13 @@ import Testing
     }
   }
 
-  // House rule 7: nothing in a world comes from hashing, addresses or the clock on the wall.
-  @Test func theSameSeedIsTheSameWorld() {
-    for seed in 0..<UInt64(12) {
-      let first = Self.first[Int(seed)]
-      let second = Simulation.run(seed: seed)
-      #expect(first.hash == second.hash, "seed \(seed)")
-      #expect(first.steps == second.steps, "seed \(seed)")
-    }
+  // House rule 7: nothing in a world comes from hashing, addresses or the clock on the wall. The
+  // seeds between these are run again by `aRecordingIsTheSameWorld`.
+  @Test(arguments: [UInt64(0), 1, 4, 6, 7, 9, 10, 11]) func theSameSeedIsTheSameWorld(seed: UInt64)
+  {
+    let (first, second) = (Self.first[Int(seed)], Simulation.run(seed: seed))
+    #expect(first.hash == second.hash)
+    #expect(first.steps == second.steps)
   }
 
   @Test func seedsDiffer() {
