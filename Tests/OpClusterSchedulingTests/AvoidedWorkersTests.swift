@@ -104,7 +104,7 @@ extension World {
   /// `Limits.operationsAvoiding`: so many wait, a further one takes any worker.
   @Test func soManyWait() throws {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     let count = UInt32(Limits.operationsAvoiding + 5)
     // The small one is busy.
     let b = world.join("b", cpus: 1)

@@ -143,7 +143,7 @@ import Testing
   // Queues that come with graphs count toward `Limits.queues`, and go with them.
   @Test(.checks("G29")) func queuesOfGraphsAreCounted() {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     var submission = graph(["a"])
     submission.queues = (0..<Limits.queuesPerGraph).map { .own(QueueSettings(name: "q\($0)")) }
     var accepted: UInt32 = 0

@@ -119,6 +119,7 @@ import Testing
 
   private func suspendedWorld() -> World {
     var world = World()
+    world.invariantChecks = .never
     world.ask(.changeQueue("default", QueueChange(isSuspended: true)))
     for name in ["q", "r"] {
       world.ask(.createQueue(QueueSettings(name: name, isSuspended: true)))
@@ -239,26 +240,30 @@ private struct Waits {
         all.append(state.graphs[graph].operation(index))
       }
     }
-    for id in all { before[id] = all.filter { Self.waits(id, for: $0, state) } }
+    let places = all.map { Place($0, state) }
+    for (id, own) in zip(all, places) {
+      let needs = Self.needs(of: id, state)
+      before[id] = zip(all, places).filter { other, theirs in
+        needs.contains(other) || Self.isOrdered(own, behind: theirs)
+      }.map(\.0)
+    }
   }
 
-  private static func waits(
-    _ id: OperationID, for other: OperationID, _ state: ClusterState
-  ) -> Bool {
+  private static func needs(of id: OperationID, _ state: ClusterState) -> Set<OperationID> {
     let graph = state.graphs[id.graph.number]
-    var found = false
-    graph.forEachDependency(of: id.index) { on, _ in if on == other { found = true } }
-    let stage = graph.stageNumber(of: id.index)
-    for edge in graph.stages[stage].incoming
-    where edge.match == .all && id.graph == other.graph
-      && graph.stages[edge.stage].indices.contains(other.index)
-    {
-      found = true
+    var needs: Set<OperationID> = []
+    graph.forEachDependency(of: id.index) { on, _ in needs.insert(on) }
+    for edge in graph.stages[graph.stageNumber(of: id.index)].incoming where edge.match == .all {
+      for index in graph.stages[edge.stage].indices { needs.insert(graph.operation(index)) }
     }
-    guard let own = Place(id, state), let theirs = Place(other, state) else { return found }
-    return found
-      || own.queue == theirs.queue && own.place > theirs.place
-        && (own.isBarrier || theirs.isBarrier)
+    return needs
+  }
+
+  /// By a barrier, which is one of the two.
+  private static func isOrdered(_ own: Place?, behind theirs: Place?) -> Bool {
+    guard let own, let theirs else { return false }
+    return own.queue == theirs.queue && own.place > theirs.place
+      && (own.isBarrier || theirs.isBarrier)
   }
 
   private struct Place {
@@ -276,9 +281,9 @@ private struct Waits {
   }
 
   var hasCycle: Bool {
-    var left = all
+    var left = Set(all)
     while true {
-      let stuck = left.filter { id in (before[id] ?? []).contains { left.contains($0) } }
+      let stuck = left.filter { id in (before[id] ?? []).contains(where: left.contains) }
       if stuck.count == left.count { return !left.isEmpty }
       left = stuck
     }

@@ -41,7 +41,7 @@ import Testing
   @Test(.checks("G29"), arguments: [200, 1_600, 20_000])
   func aTurnCostsNoMoreWhereManyDemandsWait(count: Int) {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     world.join("w1")
     world.ask(.submit(distinct(count)))
     var most = 0
@@ -53,7 +53,7 @@ import Testing
   // by clients or come with graphs, as beside none.
   @Test(.checks("G29")) func aTurnCostsNoMoreWhereQueuesAreEmpty() {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     world.join("w1")
     for number in 0..<2_500 { world.ask(.createQueue(QueueSettings(name: "q\(number)"))) }
     var waiting = GraphSubmission(name: "waiting")
@@ -74,7 +74,7 @@ import Testing
   // what it requires; and it goes when a worker comes that can run it.
   @Test(.checks("S61", "G29")) func whatFitsNowhereCostsNothing() {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     world.join("w1")
     var impossible = distinct(2_000, from: 1 << 30)
     for at in impossible.templates.indices where at % 2 == 1 {
@@ -100,7 +100,7 @@ import Testing
   // Many that wait for one licence, each with another demand, are looked at once and no more.
   @Test(.checks("G29")) func aLicenceThatIsTakenClosesItsKind() {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     var worker = FakeWorker(name: "w1", session: WorkerSession(1), peer: PeerID(100))
     worker.capacity.cpus = ResourceAmount(8)
     worker.capacity.custom = [.init(name: "licence", amount: ResourceAmount(1))]
@@ -119,7 +119,7 @@ import Testing
   // Demands go with the graphs that made them, and what was in line with them.
   @Test(.checks("G29")) func demandsAreForgottenWithTheirGraphs() {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     world.join("w1")
     for round in 0..<4 {
       world.ask(.submit(distinct(500, from: 1 + Int64(round) * 1_000)))
@@ -139,7 +139,7 @@ import Testing
   // Numbers of demands are used again while others live on.
   @Test(.checks("G29")) func theNumberOfADemandIsUsedAgain() {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     world.ask(.submit(distinct(3)))
     for round in 0..<10 {
       world.ask(.submit(distinct(100, from: 1_000 * Int64(round + 1))))
@@ -155,7 +155,7 @@ import Testing
   // A line forgets what has left it, however often one comes and goes; a replay as well.
   @Test(.checks("G29")) func lineIsSweptWhereMuchHasLeft() {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     world.ask(.submit(graph(["a", "b"])))
     for round in 0..<5_000 {
       let priority: Priority = round % 2 == 0 ? .high : .low

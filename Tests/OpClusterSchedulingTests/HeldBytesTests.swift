@@ -18,7 +18,7 @@ import Testing
     graph.templates = [noops("first"), reader]
     graph.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     world.join("w1")
     world.ask(.submit(graph))
     world.start(0, operation(1, 0))

@@ -32,7 +32,7 @@ import Testing
 
   private func world() -> World {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     world.join("w1", cpus: 1_000)
     return world
   }

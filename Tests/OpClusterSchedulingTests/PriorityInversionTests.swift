@@ -22,7 +22,7 @@ private struct Course {
   init(workers: Int, cpus: Int64) {
     for number in 0..<workers { world.join("w\(number)", cpus: cpus) }
     ends = Array(repeating: [:], count: workers)
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
   }
 
   mutating func submit(_ count: UInt32, _ priority: Priority, queue: String = "default") {
@@ -159,7 +159,7 @@ private struct Course {
   // A change of what is held, and of its queue, is counted.
   @Test(.checks("S47")) func changesOfWhatIsHeld() throws {
     var course = Course(workers: 1, cpus: 1)
-    course.world.checksEveryTurn = true
+    course.world.invariantChecks = .afterEveryTurn
     course.submit(100, .low)
     for _ in 0..<30 { course.step { _ in .milliseconds(1) } }
     let held = try #require(course.world.workers[0].held.last?.attempt.operation)

@@ -9,7 +9,7 @@ import Testing
   /// `Limits.rowsPerReply`: with gaps where queues were removed, every queue comes once, in order.
   @Test func everyQueueComesOnce() throws {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     let count = 2 * Limits.rowsPerReply + 7
     for number in 1...count { world.ask(.createQueue(QueueSettings(name: "q\(number)"))) }
     for number in stride(from: 3, through: count, by: 3) { world.ask(.removeQueue("q\(number)")) }
@@ -38,7 +38,7 @@ import Testing
   /// The last of many is found as the first is.
   @Test func oneByItsName() {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     for number in 1...Limits.rowsPerReply + 5 {
       world.ask(.createQueue(QueueSettings(name: "q\(number)")))
     }

@@ -102,7 +102,7 @@ import Testing
   @Test(.checks("G29"), arguments: [100, 3_000, 60_000] as [UInt32])
   func oneOfManyNames(count: UInt32) throws {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     var submission = GraphSubmission(name: "g")
     submission.templates = (0..<count).map { noops("t\($0)") }
     submission.templates[Int(count) - 1].name = "t7"
@@ -130,7 +130,7 @@ import Testing
   // Many of one name: the next one is found at once.
   @Test(.checks("G29")) func manyOfOneName() {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     var submission = GraphSubmission(name: "g")
     submission.templates = (0..<2_000).map { _ in noops("same") }
     world.ask(.submit(submission))

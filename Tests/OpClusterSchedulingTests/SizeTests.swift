@@ -14,7 +14,7 @@ import Testing
   // An array that waits has no cells at all, however long it is.
   @Test(.checks("W6")) func aWaitingArrayCostsNoCells() {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     var submission = GraphSubmission(name: "waiting")
     submission.templates = [noops("first"), noops("many", 1_000_000)]
     submission.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]

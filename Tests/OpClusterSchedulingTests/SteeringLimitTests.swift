@@ -11,7 +11,7 @@ import Testing
   /// A suspended graph of one array.
   private func world(holding count: UInt32, work: Work? = nil) -> World {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     var submission = GraphSubmission(name: "many")
     submission.templates = [noops("x", count)]
     if let work { submission.templates[0].work = work }
@@ -39,7 +39,7 @@ import Testing
   // S58 S145
   @Test(.checks("S58", "S145")) func enqueueingHasABound() {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     let limit = UInt32(Limits.operationsPerTarget)
     var submission = GraphSubmission(name: "declared")
     submission.templates = [noops("x", limit + 1)]
@@ -63,7 +63,7 @@ import Testing
   @Test(.checks("S150")) func releasesOfATurnHaveABound() {
     let limit = UInt32(Limits.releasesPerTurn)
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     var submission = GraphSubmission(name: "later")
     submission.templates = [noops("x", limit + 1)]
     submission.templates[0].notBefore = .after(.seconds(1))
@@ -142,7 +142,7 @@ import Testing
   // A whole stage is gone through once, however many wait for all of it.
   @Test(.checks("S97")) func dependentsOfLargeStagesAreFoundOnce() {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     var submission = GraphSubmission(name: "wide")
     submission.templates = [noops("a"), noops("b", 20_000), noops("c", 20_000), noops("d")]
     submission.groupEdges = (0..<3).map { GroupEdge(from: $0, to: $0 + 1, policy: .succeeded) }

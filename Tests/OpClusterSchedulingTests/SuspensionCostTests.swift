@@ -13,7 +13,7 @@ import Testing
   /// a worker.
   private func world(graphs count: Int) -> World {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     world.join("w1", cpus: Int64(count))
     world.join("w2", cpus: Int64(count))
     for _ in 0..<count { world.ask(.submit(graph(["a", "b"], [("a", "b")]))) }

@@ -23,7 +23,7 @@ import Testing
   @Test(.checks("G29"), arguments: [2, 16, 128])
   func theEndIsToldToThoseWhoKnewTheGraph(count: Int) {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     for at in 0..<count { world.join("w\(at)") }
     world.ask(.submit(graph(["a"])))
     world.ask(.submit(graph(["b"])))
@@ -63,7 +63,7 @@ import Testing
   @Test(.checks("G29"), arguments: [10, 100, 2_000])
   func aWorkerRemembersWhatItWasTold(count: Int) {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     var submission = graph((0..<count).map { "t\($0)" })
     for at in submission.templates.indices.dropLast() { submission.templates[at].isHeld = true }
     world.ask(.submit(submission))

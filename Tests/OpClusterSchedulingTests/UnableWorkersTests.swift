@@ -320,13 +320,13 @@ extension World {
     #expect(given == 4, "handed over in the same turn")
     #expect(world.row(0)?.trouble.contains("1 s") == true, "\(world.row(0)?.trouble ?? "")")
     var rest = Limits.firstRest
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     for round in 1...11 {
       #expect(world.setAside.count == (round < Limits.restsBeforeSetAside ? 0 : 1), "\(round)")
       let rests = rest - .milliseconds(1)
       var passed = Span.zero
       while passed < rests {
-        let step = min(rests - passed, .seconds(2))
+        let step = min(rests - passed, .seconds(4))
         world.tick(after: step)
         passed = passed + step
         world.report(0)
@@ -461,7 +461,7 @@ extension World {
     many.join("broken", cpus: 1_000)
     many.join("busy", cpus: 1)
     for _ in 0..<2 * Limits.troubledStagesKept { many.submit(2) }
-    many.checksEveryTurn = false
+    many.invariantChecks = .never
     for _ in 0..<10 { many.endAll(0, unable) }
     let known = try #require(
       many.scheduler.conversations[1].trouble ?? many.scheduler.conversations[2].trouble)

@@ -10,7 +10,7 @@ import Testing
 @Suite struct WorkerCosts {
   private func world(workers count: Int, cpus: Int64 = 1) -> World {
     var world = World()
-    world.checksEveryTurn = false
+    world.invariantChecks = .never
     for at in 0..<count { world.join("w\(at)", cpus: cpus) }
     return world
   }

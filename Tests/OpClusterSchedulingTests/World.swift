@@ -33,6 +33,15 @@ struct FakeWorker {
   var isLeaving = false
 }
 
+/// When a world checks the invariants.
+enum InvariantChecks {
+  case never
+  /// A check goes through all operations: after every turn in a small world, after some turns in a
+  /// large one, so that turns cost more than checks; and when a test asks what is broken.
+  case inProportion
+  case afterEveryTurn
+}
+
 struct World {
   var scheduler: Scheduler
   var turn = SchedulingTurn()
@@ -47,8 +56,9 @@ struct World {
   var endings: [GraphEnding] = []
   var lastRequest: UInt64 = 0
   var lives: UInt64 = 0
-  var brokenInvariant: String?
-  var checksEveryTurn = true
+  var invariantChecks = InvariantChecks.inProportion
+  private var firstBroken: String?
+  private var uncheckedTurns = 0
   /// Every turn as it was closed, for those who tell about it; kept where it is not nil.
   var turns: [SchedulingTurn]?
 
@@ -76,8 +86,33 @@ struct World {
     for run in turn.events { run.forEach { events.append($0) } }
     history += turn.history
     endings += turn.endings
-    if checksEveryTurn, brokenInvariant == nil { brokenInvariant = scheduler.brokenInvariant() }
+    if isCheckDue() { check() }
     for effect in turn.atOnce + turn.afterDurable { carryOut(effect) }
+  }
+
+  private mutating func isCheckDue() -> Bool {
+    uncheckedTurns += 1
+    switch invariantChecks {
+    case .never: return false
+    case .afterEveryTurn: return true
+    case .inProportion:
+      // For so many operations a check costs less than a turn.
+      let cheap = 8
+      let graphs = scheduler.graphs
+      return graphs.numbers.reduce(0) { $0 + Int(graphs[$1].operationCount) }
+        <= cheap * uncheckedTurns
+    }
+  }
+
+  private mutating func check() {
+    uncheckedTurns = 0
+    if firstBroken == nil { firstBroken = scheduler.brokenInvariant() }
+  }
+
+  /// What was found broken first. Turns that no check has followed are checked now.
+  var brokenInvariant: String? {
+    if firstBroken != nil || invariantChecks == .never || uncheckedTurns == 0 { return firstBroken }
+    return scheduler.brokenInvariant()
   }
 
   mutating func input(_ input: Input) { step { $0.handle(input, into: &$1) } }
