@@ -1,15 +1,6 @@
 // Runs worlds from seeds, for the command and for tests, and reports the results.
 
-public import OpClusterModel
-
-/// The violation of a rule.
-public struct Violation: Hashable, Sendable {
-  /// The invariant of Simulation.md, or the rule: `I4`, `S91`…
-  public var rule: String
-  public var text: String
-  /// Virtual time.
-  public var at: Instant
-}
+import OpClusterModel
 
 /// The result of one seed.
 public struct SimulationReport: Sendable {
@@ -76,7 +67,7 @@ public enum Simulation {
   }
 
   /// Runs the world of a script.
-  public static func replay(
+  public static func run(
     _ script: WorldScript, mutant: Mutant? = nil, trace: ((String) -> Void)? = nil
   ) -> SimulationReport {
     report(World(seed: script.seed, script: script, mutant: mutant, tracer: Tracer(write: trace)))

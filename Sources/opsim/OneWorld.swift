@@ -39,7 +39,7 @@ struct Shrink: ParsableCommand {
       throw ExitCode(1)
     }
     shrinking.run()
-    let report = Simulation.replay(shrinking.script, mutant: mutant)
+    let report = Simulation.run(shrinking.script, mutant: mutant)
     var comments = [
       "breaks \(shrinking.rule): \(report.violation?.text.prefix(160) ?? "")",
       "found as seed \(seed); see it with: opsim replay --trace FILE",
@@ -64,7 +64,7 @@ struct Replay: ParsableCommand {
     var failed = 0
     for file in files {
       let text = try String(contentsOfFile: file, encoding: .utf8)
-      let report = Simulation.replay(try WorldScript(text: text), mutant: mutant, trace: write)
+      let report = Simulation.run(try WorldScript(text: text), mutant: mutant, trace: write)
       if let violation = report.violation {
         failed += 1
         print("\(file): \(violation.rule): \(violation.text)")

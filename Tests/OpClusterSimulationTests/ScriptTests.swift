@@ -12,11 +12,11 @@ import Testing
   func aRecordingIsTheSameWorld(seed: UInt64) throws {
     let (report, script) = Simulation.record(seed: seed)
     #expect(report.hash == Seeds.first[Int(seed)].hash)
-    #expect(Simulation.replay(script).hash == report.hash)
+    #expect(Simulation.run(script).hash == report.hash)
     let again = try WorldScript(text: script.text(comments: ["seed \(seed)"]))
     #expect(again.mishaps == script.mishaps && again.asks == script.asks)
     #expect(again.verdicts == script.verdicts && again.syncs == script.syncs)
-    #expect(Simulation.replay(again).hash == report.hash)
+    #expect(Simulation.run(again).hash == report.hash)
   }
 
   @Test func whatMeansNothingIsNamed() {
@@ -41,7 +41,7 @@ import Testing
       Shrinking(seed: seed, mutant: mutant, bound: 40, tell: { _ in }))
     shrinking.run()
     #expect(shrinking.script.itemCount < whole.itemCount)
-    let report = Simulation.replay(shrinking.script, mutant: mutant)
+    let report = Simulation.run(shrinking.script, mutant: mutant)
     #expect(report.violation?.rule == shrinking.rule)
   }
 
@@ -58,7 +58,7 @@ import Testing
     let path = Self.folder.appending(path: name).path
     let text = try String(contentsOfFile: path, encoding: .utf8)
     let script = try WorldScript(text: text)
-    let report = Simulation.replay(script)
+    let report = Simulation.run(script)
     let story = report.violation.map { "\($0.rule): \($0.text)" } ?? ""
     #expect(report.violation == nil, "\(story), see it with: opsim replay --trace \(path)")
     let mark = "# with the mutant "
@@ -67,7 +67,7 @@ import Testing
     }
     let mutant = try #require(Mutant(rawValue: String(line.dropFirst(mark.count))))
     if mutant.isOfBodies {
-      #expect(Simulation.replay(script, mutant: mutant).violation != nil, "\(mutant) is unseen")
+      #expect(Simulation.run(script, mutant: mutant).violation != nil, "\(mutant) is unseen")
     }
   }
 

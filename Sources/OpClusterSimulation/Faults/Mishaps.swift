@@ -76,4 +76,16 @@ extension Plan {
         length: end + chance.milliseconds(0, 3_000) - moment, detail: 3)
     }
   }
+
+  /// A copy, and its later restore.
+  private func restoring(_ at: Instant, from start: Instant, _ chance: inout Chance) -> [Mishap] {
+    let age = chance.milliseconds(100, 15_000)
+    let copied = max(start, at - age)
+    return [
+      Mishap(at: copied, fault: .backup),
+      Mishap(
+        at: at, fault: .restore, length: chance.milliseconds(10, 8_000),
+        detail: chance.percent(60) ? 1 : 0),
+    ]
+  }
 }

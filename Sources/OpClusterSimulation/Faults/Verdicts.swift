@@ -4,24 +4,6 @@
 import OpClusterModel
 
 extension World {
-  /// A draw that depends only on the seed and these names.
-  func draw(_ place: Place, _ first: Int, _ second: Int = 0) -> Chance {
-    let name = place.rawValue << 56 ^ UInt64(bitPattern: Int64(first)) << 28
-    return Chance(seed, purpose: name ^ UInt64(bitPattern: Int64(second)))
-  }
-
-  /// The next draw of its kind.
-  func draw(_ place: Place) -> Chance {
-    drawn[Int(place.rawValue)] += 1
-    return draw(place, drawn[Int(place.rawValue)])
-  }
-
-  /// The purposes of draws.
-  enum Place: UInt64, CaseIterable {
-    case message = 1
-    case sync, turn, notice, session, reconnect, repetition, birth, kill
-  }
-
   /// Decides the fate of the next message of this owner in this direction; returns a generator for
   /// its other draws.
   func judge(_ owner: Connection.Owner, _ direction: Direction) -> (Verdict, Chance) {

@@ -18,7 +18,7 @@ public struct Invariant: Sendable {
       "every event"),
     of("I3", "an accepted end is that of the present attempt", "Oracle/LedgerRecords", everyCommit),
     of("I4", "no start before the dependencies", "Oracle/LedgerLaunches", everyLaunch),
-    of("I5", "everything ends once nothing goes wrong any more", "Faults/Nemesis", "in the end"),
+    of("I5", "everything ends once nothing goes wrong any more", "World/Aftermath", "in the end"),
     of("I6", "a key has one graph", "Oracle/LedgerRecords", everyCommit),
     of("I7", "an attempt runs in one session", "Oracle/LedgerLaunches", everyLaunch),
     of("I8", "no start of what was lost before the welcome", "Oracle/LedgerLaunches", everyLaunch),

@@ -4,12 +4,6 @@
 
 import OpClusterModel
 
-struct Problem: Hashable, Sendable {
-  /// The invariant or rule: I4, S91…
-  var rule: String
-  var text: String
-}
-
 struct ShadowLedger: Sendable {
   /// By graph number; position 0 is unused.
   var graphs: [GraphEntry?] = [nil]

@@ -49,10 +49,3 @@ final class Tracer {
 
   private func add(_ value: UInt64) { hash = Chance.mix(hash ^ value) &+ 0x9E37_79B9_7F4A_7C15 }
 }
-
-extension World {
-  func note(_ mark: Mark, _ first: UInt64, _ second: UInt64 = 0, _ text: () -> String) {
-    tracer.note(mark, first, second, at: now, text)
-  }
-  func trace(_ text: @autoclosure () -> String) { tracer.say(at: now, text) }
-}

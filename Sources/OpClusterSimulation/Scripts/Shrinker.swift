@@ -56,7 +56,7 @@ public struct Shrinking {
   /// Whether a script breaks the rule.
   private mutating func breaks(_ smaller: WorldScript) -> Bool {
     runs += 1
-    return Simulation.replay(smaller, mutant: mutant).violation?.rule == rule
+    return Simulation.run(smaller, mutant: mutant).violation?.rule == rule
   }
 
   private mutating func keep(_ smaller: WorldScript) -> Bool {

@@ -152,40 +152,4 @@ extension World {
     }
     return nil
   }
-
-  // MARK: - After the turmoil
-
-  /// Acts as users would in the end: lets everything run. Repeated until nothing is left.
-  func tidyUp() {
-    guard violation == nil, !isQuiet else { return }
-    agenda.plan(.tidyUp, at: now + .seconds(7))
-    guard clients[0].pending.isEmpty else { return }
-    for (number, queue) in ledger.queues.sorted(by: { $0.key < $1.key }) {
-      let isOpen = !queue.settings.isSuspended && queue.settings.maximumConcurrent == nil
-      guard !isOpen, ledger.queueByName[queue.settings.name] == number else { continue }
-      ask(
-        .changeQueue(queue.settings.name, QueueChange(limit: .unlimited, isSuspended: false)), 0)
-    }
-    for graph in ledger.liveGraphs {
-      guard let entry = ledger.graphs[Int(graph.number)] else { continue }
-      if entry.isSuspended { ask(.suspendGraphs(.graph(graph), false), 0) }
-      if entry.operations.contains(where: { $0.isHeld && $0.outcome == nil }) {
-        ask(.hold(.selection(.graph(graph)), false), 0)
-      }
-      if entry.submission.isDeclaredOnly { enqueueOrCancel(graph, entry) }
-    }
-    for at in clients.indices where clients[at].submissionsLeft > 0 { submitSomething(at) }
-  }
-
-  private func enqueueOrCancel(_ graph: GraphID, _ entry: ShadowLedger.GraphEntry) {
-    var selection = Selection.graph(graph)
-    selection.states = [.declared]
-    if now > healedAt + .seconds(30) {
-      ask(.cancel(.selection(selection), reason: "nobody wants it", grace: nil), 0)
-    } else {
-      for index in entry.operations.indices where entry.operations[index].outcome == nil {
-        ask(.enqueue([OperationID(graph: graph, index: UInt32(index))], queue: "default"), 0)
-      }
-    }
-  }
 }

@@ -4,43 +4,8 @@
 import OpClusterModel
 import OpClusterWire
 
-struct Client {
-  var connection: Int
-  var chance: Chance
-  var submissionsLeft: Int
-  var lastRequest: UInt64 = 0
-  /// Unanswered requests, oldest first.
-  var pending: [Asked] = []
-  /// Requests that wait for answers to others: the number in flight is limited as for real clients.
-  var linedUp: [ClientRequest] = []
-  /// Answered submissions, for occasional repetition.
-  var known: [(submission: GraphSubmission, graph: GraphID)] = []
-  var follower = Follower()
-
-  static let mostInFlight = Limits.requestsInFlightPerClient - 32
-
-  struct Asked {
-    var id: RequestID
-    var request: ClientRequest
-    var tries = 1
-    /// The resumptions of the queue or graph to suspend, when it was asked.
-    var resumesBefore = 0
-  }
-}
-
-extension ClientRequest {
-  fileprivate var isSubmission: Bool { if case .submit = self { true } else { false } }
-  /// Whether it may keep operations from being handed over until it is decided.
-  var isSteering: Bool {
-    switch self {
-    case .submit, .graphs, .operations, .explain, .queues, .workers, .ping: false
-    default: true
-    }
-  }
-}
-
 extension World {
-  func clientActs(_ at: Int) {
+  func actAsClient(_ at: Int) {
     if isHealed { return }
     let pause = Int(plan.turmoil.nanoseconds / 1_000_000) / (8 + plan.graphs * 4)
     agenda.plan(
@@ -94,7 +59,7 @@ extension World {
   }
 
   /// Sends a request of the script.
-  func clientAsks(_ number: Int) {
+  func askFromScript(_ number: Int) {
     asksLeft -= 1
     guard let script, case let entry = script.asks[number] else { return }
     do {
@@ -108,7 +73,7 @@ extension World {
   }
 
   /// Repeats an unanswered request, sometimes on a new connection.
-  func clientRepeats(_ at: Int, _ id: RequestID) {
+  func repeatRequest(_ at: Int, _ id: RequestID) {
     guard let found = clients[at].pending.firstIndex(where: { $0.id == id }) else { return }
     clients[at].pending[found].tries += 1
     var chance = draw(.repetition)

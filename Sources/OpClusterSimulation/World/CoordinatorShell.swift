@@ -5,44 +5,6 @@ import OpClusterModel
 import OpClusterScheduling
 import OpClusterWire
 
-/// Successive coordinator processes on the same disk.
-final class Coordinator {
-  var scheduler = Scheduler()
-  var turn = SchedulingTurn()
-  var disk = Disk()
-  /// The number of processes so far.
-  var life = 0
-  var isUp = false
-  var pausedUntil = Instant.zero
-  var inbox: [(peer: PeerID, owner: Connection.Owner, bytes: [UInt8])] = []
-  var gonePeers: [PeerID] = []
-  /// Effects that leave when everything through this commit is durable; oldest first.
-  var withheld: [(commit: CommitIndex, effects: [Effect])] = []
-  var plannedTurn: Instant?
-  var turns = 0
-  /// Whether time was the only input of this turn.
-  var isTurnIdle = false
-  var idleTurns = Idleness()
-  /// Whether its journal was restored, so that operations unknown to it may still run (G16).
-  var mayHaveGoneBack = false
-}
-
-/// Counts idle turns: many in a second are a busy loop (G30).
-struct Idleness {
-  private var since = Instant.zero
-  private var count = 0
-
-  /// Whether there is a busy loop.
-  mutating func add(isIdle: Bool, at now: Instant) -> Bool {
-    if !isIdle || now - since > .seconds(1) {
-      since = now
-      count = 0
-    }
-    count += 1
-    return count > 200
-  }
-}
-
 extension World {
   // MARK: - Its lives
 
@@ -104,7 +66,7 @@ extension World {
     agenda.plan(.coordinatorTurn(life: coordinator.life), at: moment)
   }
 
-  func coordinatorTurn(life: Int) {
+  func takeCoordinatorTurn(life: Int) {
     guard coordinator.isUp, coordinator.life == life, coordinator.plannedTurn == now else { return }
     coordinator.plannedTurn = nil
     if now < coordinator.pausedUntil { return planCoordinatorTurn(at: coordinator.pausedUntil) }
@@ -209,7 +171,7 @@ extension World {
     agenda.plan(.syncEnds(life: coordinator.life), at: now + nextSyncLength())
   }
 
-  func syncEnds(life: Int) {
+  func endSync(life: Int) {
     guard coordinator.isUp, coordinator.life == life else { return }
     for turn in coordinator.disk.endSync() { becameDurable(turn) }
     release()

@@ -5,77 +5,6 @@ import OpClusterExecution
 import OpClusterModel
 import OpClusterWire
 
-/// A machine with successive worker processes.
-struct Worker {
-  let name: String
-  let machine: Plan.Machine
-  /// nil: no worker process runs.
-  var core: ExecutionCore?
-  var life = 0
-  var session = WorkerSession(0)
-  var connection: Int?
-  /// The newest of its connections over which the coordinator has received anything.
-  var newestHeard = 0
-  var pausedUntil = Instant.zero
-  /// The moment when its clock was right; from then on it drifts with its machine's.
-  var bornAt = Instant.zero
-  /// How long it stays away after leaving in good order.
-  var returnsAfter = Span.seconds(5)
-  var plannedTurn: Instant?
-  var inbox: [Input] = []
-  var turns = 0
-  var idleTurns = Idleness()
-  /// In the order of their launches.
-  var processes: [Process] = []
-  /// By the number that the core gives them.
-  var templates: [TemplateAnnouncement?] = []
-  /// The newest conversation that it was welcomed to.
-  var lastConversation: Conversation?
-  /// The time of sending of the newest message that renewed its lease.
-  var heardWordOf = Instant.zero
-  /// The time of handling that message, by its own clock.
-  var heardAt = Instant.zero
-  /// The next check of its guard.
-  var guardLooksAt: Instant?
-  /// For mutants: the newest obeyed orders, and the recalls that it answered falsely.
-  var obeyed: UInt64 = 0
-  var falselyRecalled: [AttemptID] = []
-
-  enum Input {
-    case frame(Delivery)
-    case broken(Int)
-    case ended(AttemptID, AttemptResult)
-    case stop
-  }
-  struct Process {
-    var attempt: AttemptID
-    /// The session that launched it.
-    var session: WorkerSession
-    var demand: Resources
-    var course: Course
-    /// nil: it hangs until it is killed.
-    var endsAt: Instant?
-    var isAskedToStop = false
-    /// Whether its operation must never run twice at once (G16).
-    var isExclusive = false
-  }
-}
-
-extension Worker {
-  /// The time that its clock shows at a moment (G31: each machine has its own clock).
-  func clock(_ moment: Instant) -> Instant {
-    if machine.drift == 0 { return moment }
-    let since = (moment - bornAt).nanoseconds
-    return moment + Span(nanoseconds: since / 10_000 * Int64(machine.drift))
-  }
-  /// The moment at which its clock shows a time, or a little later.
-  func moment(of shown: Instant) -> Instant {
-    if machine.drift == 0 { return shown }
-    let since = (shown - bornAt).nanoseconds
-    return bornAt + Span(nanoseconds: since / Int64(10_000 + machine.drift) * 10_000 + 20_000)
-  }
-}
-
 extension World {
   // MARK: - Its lives
 
@@ -131,7 +60,7 @@ extension World {
 
   // MARK: - A turn
 
-  func workerTurn(_ at: Int, life: Int) {
+  func takeWorkerTurn(_ at: Int, life: Int) {
     guard workers[at].core != nil, workers[at].life == life, workers[at].plannedTurn == now
     else { return }
     workers[at].plannedTurn = nil
@@ -286,7 +215,7 @@ extension World {
     agenda.plan(.guardLooks(worker: at, life: workers[at].life), at: moment)
   }
 
-  func guardLooks(_ at: Int, life: Int) {
+  func checkLease(_ at: Int, life: Int) {
     guard let core = workers[at].core, workers[at].life == life,
       workers[at].guardLooksAt == now
     else { return }
@@ -338,7 +267,7 @@ extension World {
     agenda.plan(end, at: now + span)
   }
 
-  func processEnds(_ attempt: AttemptID, _ at: Int, life: Int) {
+  func endDueProcess(_ attempt: AttemptID, _ at: Int, life: Int) {
     guard workers[at].core != nil, workers[at].life == life,
       let process = workers[at].processes.firstIndex(where: { $0.attempt == attempt }),
       workers[at].processes[process].endsAt == now

@@ -1,6 +1,6 @@
 // The world of one seed: one coordinator, workers, clients, a network and a disk on one virtual
-// clock. Everything happens by the agenda, one happening after the other, on the thread that runs
-// the seed.
+// clock, with all that the oracles know. The state only: what happens to it is above, in the shells
+// of the actors and in Happenings.swift.
 
 import OpClusterModel
 import OpClusterScheduling
@@ -21,8 +21,7 @@ final class World {
   /// The numbers of messages to and from each owner, including lost ones.
   var said: [Connection.Owner: [Int]] = [:]
   var syncs = 0
-  /// The number of draws so far, by place.
-  var drawn = Array(repeating: 0, count: Place.allCases.count + 1)
+  private var draws: Draws
   /// The requests of the script that are not sent yet.
   var asksLeft = 0
   let timing = Timing()
@@ -90,6 +89,7 @@ final class World {
     tracer: Tracer
   ) {
     self.seed = script?.seed ?? seed
+    draws = Draws(seed: self.seed)
     self.script = script
     self.mutant = mutant
     self.tracer = tracer
@@ -110,67 +110,6 @@ final class World {
 
   var wall: WallTime { WallTime(milliseconds: now.nanoseconds / 1_000_000) }
 
-  /// Runs until everything has ended, a rule is broken, or time is up.
-  func run() {
-    startCoordinator()
-    for at in workers.indices {
-      var chance = draw(.birth, at)
-      agenda.plan(.workerStarts(worker: at), at: now + chance.milliseconds(0, 300))
-    }
-    for at in 0..<plan.clients {
-      let client = Client(
-        connection: open(.client(at)), chance: Chance(seed, purpose: 100 + UInt64(at)),
-        submissionsLeft: script == nil ? plan.graphs : 0)
-      clients.append(client)
-      if script != nil { continue }
-      agenda.plan(.clientActs(client: at), at: now + clients[at].chance.milliseconds(0, 500))
-    }
-    if let script {
-      for at in script.asks.indices { agenda.plan(.clientAsks(at), at: script.asks[at].at) }
-    }
-    for at in mishaps.indices { agenda.plan(.mishap(at), at: mishaps[at].at) }
-    agenda.plan(.heal, at: now + plan.turmoil)
-    while violation == nil, let (moment, what) = agenda.next() {
-      now = moment
-      steps += 1
-      happen(what)
-      if isHealed {
-        if isQuiet { break }
-        if now > healedAt + World.patience || steps > World.stepBound { stuck() }
-      }
-    }
-    if violation == nil { expectQuiet() }
-  }
-
-  /// The time in which everything must end once there are no more faults.
-  private static let patience = Span.seconds(900)
-  private static let stepBound = 2_000_000
-
-  private func happen(_ what: Happening) {
-    switch what {
-    case .arrival(let delivery): arrive(delivery)
-    case .coordinatorTurn(let life): coordinatorTurn(life: life)
-    case .syncEnds(let life): syncEnds(life: life)
-    case .coordinatorStarts: startCoordinator()
-    case .peerGone(let peer, let life):
-      guard coordinator.isUp, coordinator.life == life else { return }
-      coordinator.gonePeers.append(peer)
-      planCoordinatorTurn(at: now)
-    case .workerTurn(let worker, let life): workerTurn(worker, life: life)
-    case .workerStarts(let worker): startWorker(worker)
-    case .broken(let connection): noticeBroken(connection)
-    case .processEnds(let worker, let life, let attempt):
-      processEnds(attempt, worker, life: life)
-    case .guardLooks(let worker, let life): guardLooks(worker, life: life)
-    case .clientActs(let client): clientActs(client)
-    case .clientRepeats(let client, let id): clientRepeats(client, id)
-    case .clientAsks(let at): clientAsks(at)
-    case .mishap(let at): happen(mishaps[at])
-    case .heal: heal()
-    case .tidyUp: tidyUp()
-    }
-  }
-
   func fail(_ rule: String, _ text: String) {
     guard violation == nil else { return }
     violation = Violation(rule: rule, text: text, at: now)
@@ -182,4 +121,17 @@ final class World {
     fail(first.rule, first.text)
     ledger.problems = []
   }
+
+  func note(_ mark: Mark, _ first: UInt64, _ second: UInt64 = 0, _ text: () -> String) {
+    tracer.note(mark, first, second, at: now, text)
+  }
+  func trace(_ text: @autoclosure () -> String) { tracer.say(at: now, text) }
+
+  /// A draw that depends only on the seed and these names.
+  func draw(_ place: Place, _ first: Int, _ second: Int = 0) -> Chance {
+    draws.named(place, first, second)
+  }
+
+  /// The next draw of its kind.
+  func draw(_ place: Place) -> Chance { draws.next(place) }
 }

@@ -1,0 +1,76 @@
+// A worker of the simulated world as a value: its machine, its clock, its core and its processes.
+// Owned by the world, driven by its shell.
+
+import OpClusterExecution
+import OpClusterModel
+
+/// A machine with successive worker processes.
+struct Worker {
+  let name: String
+  let machine: Plan.Machine
+  /// nil: no worker process runs.
+  var core: ExecutionCore?
+  var life = 0
+  var session = WorkerSession(0)
+  var connection: Int?
+  /// The newest of its connections over which the coordinator has received anything.
+  var newestHeard = 0
+  var pausedUntil = Instant.zero
+  /// The moment when its clock was right; from then on it drifts with its machine's.
+  var bornAt = Instant.zero
+  /// How long it stays away after leaving in good order.
+  var returnsAfter = Span.seconds(5)
+  var plannedTurn: Instant?
+  var inbox: [Input] = []
+  var turns = 0
+  var idleTurns = Idleness()
+  /// In the order of their launches.
+  var processes: [Process] = []
+  /// By the number that the core gives them.
+  var templates: [TemplateAnnouncement?] = []
+  /// The newest conversation that it was welcomed to.
+  var lastConversation: Conversation?
+  /// The time of sending of the newest message that renewed its lease.
+  var heardWordOf = Instant.zero
+  /// The time of handling that message, by its own clock.
+  var heardAt = Instant.zero
+  /// The next check of its guard.
+  var guardLooksAt: Instant?
+  /// For mutants: the newest obeyed orders, and the recalls that it answered falsely.
+  var obeyed: UInt64 = 0
+  var falselyRecalled: [AttemptID] = []
+
+  enum Input {
+    case frame(Delivery)
+    case broken(Int)
+    case ended(AttemptID, AttemptResult)
+    case stop
+  }
+  struct Process {
+    var attempt: AttemptID
+    /// The session that launched it.
+    var session: WorkerSession
+    var demand: Resources
+    var course: Course
+    /// nil: it hangs until it is killed.
+    var endsAt: Instant?
+    var isAskedToStop = false
+    /// Whether its operation must never run twice at once (G16).
+    var isExclusive = false
+  }
+}
+
+extension Worker {
+  /// The time that its clock shows at a moment (G31: each machine has its own clock).
+  func clock(_ moment: Instant) -> Instant {
+    if machine.drift == 0 { return moment }
+    let since = (moment - bornAt).nanoseconds
+    return moment + Span(nanoseconds: since / 10_000 * Int64(machine.drift))
+  }
+  /// The moment at which its clock shows a time, or a little later.
+  func moment(of shown: Instant) -> Instant {
+    if machine.drift == 0 { return shown }
+    let since = (shown - bornAt).nanoseconds
+    return bornAt + Span(nanoseconds: since / Int64(10_000 + machine.drift) * 10_000 + 20_000)
+  }
+}
