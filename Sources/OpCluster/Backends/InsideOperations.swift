@@ -74,21 +74,3 @@ private final class HomeConnections: Sendable {
     return try result.get()
   }
 }
-
-/// The cluster objects of local clusters.
-final class LocalHomes: Sendable {
-  static let shared = LocalHomes()
-  private struct WeakCluster { weak var cluster: OperationCluster? }
-  private let clusters = Mutex<[ObjectIdentifier: WeakCluster]>([:])
-
-  func register(_ cluster: OperationCluster, for local: LocalCluster) {
-    clusters.withLock { clusters in
-      clusters = clusters.filter { $0.value.cluster != nil }
-      clusters[ObjectIdentifier(local)] = WeakCluster(cluster: cluster)
-    }
-  }
-
-  func cluster(of local: LocalCluster) -> OperationCluster? {
-    clusters.withLock { $0[ObjectIdentifier(local)]?.cluster }
-  }
-}

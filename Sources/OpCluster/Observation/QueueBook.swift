@@ -1,5 +1,5 @@
-// The queues' part of the book: maps names and numbers to records, and delivers events of queues.
-// Any thread. Records are released outside of the lock.
+// The queues' part of the book: maps names and numbers to records. Any thread. Records are released
+// outside of the lock.
 
 import OpClusterModel
 import Synchronization
@@ -42,42 +42,11 @@ extension OperationBook {
     }
   }
 
-  /// Updates counts in advance: events deliver an end before the count after it, but an observer of
-  /// the end must find the right count (S111). Visits each run once more.
-  func foreseeCounts(_ runs: [EventRun]) {
-    for run in runs {
-      guard case .queue(let id) = run.first.subject, case .queueCount(let count) = run.first.kind
-      else { continue }
-      for record in records(of: id) { record.foresee(count) }
-    }
-  }
-
-  private func records(of id: QueueID) -> [QueueRecord] {
-    state.withLock { $0.queues[id]?.compactMap(\.queue) ?? [] }
-  }
-
-  /// Takes an event of a queue.
-  func take(_ event: Event, _ id: QueueID) {
-    if case .queueCreated(let settings) = event.kind {
-      let created = state.withLock { state -> (record: QueueRecord, others: [QueueRecord])? in
-        guard let record = state.records[settings.name]?.queue else { return nil }
-        return (record, state.register(record, as: id))
-      }
-      created?.record.take(created: settings, as: id)
-    }
-    let records = records(of: id)
-    if case .queueChanged(let settings) = event.kind {
-      for record in records where record.name != settings.name {
-        _ = rename(record, from: record.name, to: settings.name)
-      }
-    }
-    for record in records { record.take(event) }
-  }
 }
 
 extension OperationBook.State {
   /// Registers a record; returns the records that were registered before.
-  fileprivate mutating func register(_ record: QueueRecord, as id: QueueID) -> [QueueRecord] {
+  mutating func register(_ record: QueueRecord, as id: QueueID) -> [QueueRecord] {
     let known = (queues[id] ?? []).compactMap(\.queue)
     let all = known.contains { $0 === record } ? known : known + [record]
     queues[id] = all.map { OperationBook.WeakQueue(queue: $0) }

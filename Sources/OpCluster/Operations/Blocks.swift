@@ -8,11 +8,6 @@ import OpClusterWire
 import Synchronization
 
 extension ClusterOperation {
-  /// A block operation without blocks; if none are added, it finishes at once (S121).
-  public static func blocks(name: String? = nil) -> ClusterOperation {
-    ClusterOperation(.blocks([]), name: name)
-  }
-
   /// Adds a block that runs a value of a registered type, until the operation is dispatched (S120).
   /// If the operation is in a queue, the calling thread waits for the answer.
   ///

@@ -77,6 +77,11 @@ public final class ClusterOperation: Sendable {
     self.init(name: name, returning: { (_: OperationContext) in try await body() })
   }
 
+  /// A block operation without blocks; if none are added, it finishes at once (S121).
+  public static func blocks(name: String? = nil) -> ClusterOperation {
+    ClusterOperation(.blocks([]), name: name)
+  }
+
   /// A new operation that runs the same work with the same settings, without dependencies: an
   /// operation itself runs only once (S11). Closures are released at the end: a clone made
   /// afterwards cannot be added.

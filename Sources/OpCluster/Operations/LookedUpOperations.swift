@@ -39,8 +39,6 @@ extension OperationCluster {
   }
 }
 
-typealias LookUpHandler = @Sendable (Result<ClusterOperation, ClusterError>) -> Void
-
 /// What is to be done for the object of a number.
 enum LookUpStep {
   /// It is there.

@@ -104,14 +104,6 @@ final class QueueRecord: Sendable {
     for looker in lookers { looker() }
   }
 
-  /// Reads the state after a look; the calling thread waits for the first one.
-  func looked<Value: Sendable>(_ read: (QueueLife) -> Value) -> Value {
-    if !state.withLock({ $0.isKnown }) {
-      _ = try? blocked { done in look { done(.success(())) } } as Void
-    }
-    return state.withLock { read($0) }
-  }
-
   /// Takes the settings of a further handle, in the order of calls. The error of a refused one is
   /// reported to the cluster's error handler.
   func give(_ change: QueueChange) {
