@@ -1,13 +1,12 @@
 // The other end of a router's connection, as the kernel tells it, and an end for that connection:
 // libzmq 4.3.4 has no way to part from one peer (A21). On the router's thread.
 
-import CZeroMQ
 import Glibc
 
 /// Which connection it is, and whose; the same for as long as the connection lasts.
 public struct ConnectionOrigin: Hashable, Sendable {
   /// Its number in this process, which is somebody else's when the connection has ended.
-  fileprivate let descriptor: Int32
+  private let descriptor: Int32
   /// Over `ipc`: the process at the other end.
   public let process: Int32?
   /// Over TCP: the address and the port of the other end.
@@ -64,26 +63,11 @@ public struct ConnectionOrigin: Hashable, Sendable {
   }
 
   /// Whether the descriptor still belongs to the same connection.
-  fileprivate var isStillThere: Bool { ConnectionOrigin(descriptor: descriptor) == self }
-}
+  private var isStillThere: Bool { ConnectionOrigin(descriptor: descriptor) == self }
 
-extension Socket {
-  /// Of the connection over which the last message was received; nil over `inproc`, and where the
-  /// connection has ended already.
-  public func lastOrigin() -> ConnectionOrigin? {
-    ConnectionOrigin(descriptor: handle.lastDescriptor)
-  }
-
-  /// Ends a connection; what was said last may be lost with it. libzmq sees the end and closes the
-  /// descriptor, which stays its own.
-  public func cut(_ origin: ConnectionOrigin) {
-    if origin.isStillThere { shutdown(origin.descriptor, Int32(SHUT_RDWR)) }
-  }
-}
-
-extension SocketHandle {
-  /// Remembers over which connection a payload frame came.
-  func noteDescriptor(of frame: inout zmq_msg_t) {
-    lastDescriptor = unsafe zmq_msg_get(&frame, ZMQ_SRCFD)
+  /// Ends the connection, if it is still there. libzmq sees the end and closes the descriptor,
+  /// which stays its own.
+  func end() {
+    if isStillThere { shutdown(descriptor, Int32(SHUT_RDWR)) }
   }
 }

@@ -109,8 +109,4 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     path = nil
     host = nil
   }
-
-  /// Why the folder of the socket file is not safe to bind in, with what to do; nil for other
-  /// transports and while there is no such folder (G39).
-  public var folderProblem: String? { path.flatMap(LocalSocketFile.folderProblem) }
 }

@@ -102,9 +102,9 @@ final class GateKeeper: Sendable {
     defer { unsafe zmq_msg_close(&frame) }
     var frames: [[UInt8]] = []
     repeat {
-      guard unsafe Socket.nextFrame(&frame, from: raw) == 0 else { return nil }
+      guard unsafe Frame.next(&frame, from: raw) == 0 else { return nil }
       if frames.count <= GateQuestion.frameCount {
-        frames.append(unsafe [UInt8](Socket.content(&frame)))
+        frames.append(unsafe [UInt8](Frame.content(&frame)))
       }
     } while unsafe zmq_msg_more(&frame) != 0
     return frames
@@ -115,7 +115,7 @@ final class GateKeeper: Sendable {
     for (index, frame) in frames.enumerated() {
       let more = index + 1 < frames.count ? ZMQ_SNDMORE : 0
       // A connection that has gone meanwhile needs no answer.
-      guard unsafe Socket.transmit(frame, frame.count, to: raw, flags: ZMQ_DONTWAIT | more) == 0
+      guard unsafe Frame.transmit(frame, frame.count, to: raw, flags: ZMQ_DONTWAIT | more) == 0
       else { return }
     }
   }

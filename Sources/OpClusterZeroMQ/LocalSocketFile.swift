@@ -119,3 +119,9 @@ struct LocalSocketFile {
     }
   }
 }
+
+extension Endpoint {
+  /// Why the folder of the socket file is not safe to bind in, with what to do; nil for other
+  /// transports and while there is no such folder (G39).
+  public var folderProblem: String? { path.flatMap(LocalSocketFile.folderProblem) }
+}

@@ -2,9 +2,6 @@
 // those that go on so for too long. They cost a descriptor and are in nobody's quota. The router's
 // thread.
 
-import CZeroMQ
-import Glibc
-
 /// Who has said nothing since it came.
 struct SilentConnections {
   private struct Silent {
@@ -62,15 +59,5 @@ struct SilentConnections {
     }
     for descriptor in found { end(descriptor) }
     return found
-  }
-}
-
-extension Socket {
-  /// Cuts the connections that have said nothing since this moment of the `MonotonicClock`.
-  public func cutSilent(since moment: Int64) {
-    for descriptor in handle.silence.takeOlder(than: moment) {
-      handle.census.silent += 1
-      shutdown(descriptor, Int32(SHUT_RDWR))
-    }
   }
 }

@@ -68,7 +68,7 @@ extension Socket {
     guard !bytes.isEmpty else { return .failed(Socket.emptyPayload) }
     let raw = unsafe handle.checked()
     var word = peer.frameWord
-    let code = unsafe Socket.transmit(
+    let code = unsafe Frame.transmit(
       &word, RoutingID.frameBytes, to: raw, flags: ZMQ_DONTWAIT | ZMQ_SNDMORE)
     guard code == 0 else { return Socket.sendResult(code) }
     return unsafe sendPayload(bytes, to: raw)
@@ -81,16 +81,16 @@ extension Socket {
     var frame = zmq_msg_t()
     unsafe zmq_msg_init(&frame)
     defer { unsafe zmq_msg_close(&frame) }
-    let code = unsafe Socket.nextFrame(&frame, from: raw)
+    let code = unsafe Frame.next(&frame, from: raw)
     guard code == 0 else {
       return code == EAGAIN ? .nothing : .failed(SystemError(action: "receive", code: code))
     }
     guard role.isRouter else { return unsafe takePayload(&frame, from: raw, sender: nil) }
-    let sender = unsafe RoutingID(frame: Socket.content(&frame))
+    let sender = unsafe RoutingID(frame: Frame.content(&frame))
     guard unsafe zmq_msg_more(&frame) != 0 else {
       return .malformed(from: handle.needsIdentity ? nil : sender.map { Sender(connection: $0) })
     }
-    let next = unsafe Socket.nextFrame(&frame, from: raw)
+    let next = unsafe Frame.next(&frame, from: raw)
     guard next == 0 else { return .failed(SystemError(action: "receive", code: next)) }
     return unsafe takePayload(&frame, from: raw, sender: sender)
   }
@@ -111,13 +111,13 @@ extension Socket {
     // Each frame takes the place of the one before: memory for one at a time.
     while unsafe zmq_msg_more(&frame) != 0 {
       isWhole = false
-      let code = unsafe Socket.nextFrame(&frame, from: raw)
+      let code = unsafe Frame.next(&frame, from: raw)
       guard code == 0 else { return .failed(SystemError(action: "receive", code: code)) }
       bytes += unsafe zmq_msg_size(&frame)
     }
     if isCounted { handle.noteHeard(bytes) }
     guard isWhole else { return .malformed(from: known) }
-    return .message(unsafe [UInt8](Socket.content(&frame)), from: known)
+    return .message(unsafe [UInt8](Frame.content(&frame)), from: known)
   }
 
   private func sendPayload(
@@ -126,7 +126,7 @@ extension Socket {
     guard !bytes.isEmpty else { return .failed(Socket.emptyPayload) }
     return unsafe bytes.withUnsafeBufferPointer { buffer in
       Socket.sendResult(
-        unsafe Socket.transmit(buffer.baseAddress!, buffer.count, to: raw, flags: ZMQ_DONTWAIT))
+        unsafe Frame.transmit(buffer.baseAddress!, buffer.count, to: raw, flags: ZMQ_DONTWAIT))
     }
   }
 
@@ -143,37 +143,10 @@ extension Socket {
     }
   }
 
-  /// Hands one frame to libzmq, which copies it; 0 or the `errno`, never `EINTR` (A14).
-  static func transmit(
-    _ bytes: UnsafeRawPointer, _ count: Int, to raw: UnsafeMutableRawPointer, flags: Int32
-  ) -> Int32 {
-    while true {
-      if unsafe zmq_send(raw, bytes, count, flags) >= 0 { return 0 }
-      let code = zmq_errno()
-      if code != EINTR { return code }
-    }
-  }
-
-  /// Takes one frame in place of what `frame` holds; 0 or the `errno`, never `EINTR` (A14).
-  static func nextFrame(
-    _ frame: inout zmq_msg_t, from raw: UnsafeMutableRawPointer
-  ) -> Int32 {
-    while true {
-      if unsafe zmq_msg_recv(&frame, raw, ZMQ_DONTWAIT) >= 0 { return 0 }
-      let code = zmq_errno()
-      if code != EINTR { return code }
-    }
-  }
-
   /// The key that the gate admitted for the connection of a frame.
   private static func key(of frame: inout zmq_msg_t) -> PublicKey? {
     guard let text = unsafe zmq_msg_gets(&frame, "User-Id") else { return nil }
     let spelling = unsafe UnsafeRawBufferPointer(start: text, count: strlen(text))
     return unsafe PublicKey(spelling: spelling)
-  }
-
-  /// The bytes of a frame, valid until the frame changes.
-  static func content(_ frame: inout zmq_msg_t) -> UnsafeRawBufferPointer {
-    unsafe UnsafeRawBufferPointer(start: zmq_msg_data(&frame), count: zmq_msg_size(&frame))
   }
 }

@@ -9,7 +9,7 @@ import Testing
   private static let bounds: [String: Int] = [
     "OpCluster": 13, "OpClusterCoordinator": 14, "OpClusterExecution": 15, "OpClusterLocal": 11,
     "OpClusterOperations": 10, "OpClusterScheduling": 10, "OpClusterSimulation": 1,
-    "OpClusterZeroMQ": 15, "opbatch": 16,
+    "OpClusterZeroMQ": 7, "opbatch": 16,
   ]
   private static let others = 6
 
