@@ -90,8 +90,8 @@ extension ExecutionCore {
     case .launch: launch(slot, at: now, into: &effects)
     case .giveBack:
       outbox.append(.recalled(attempts[slot].id))
-      unhold(slot, before, into: &effects)
-    case .drop: unhold(slot, before, into: &effects)
+      unassign(slot, before, into: &effects)
+    case .drop: unassign(slot, before, into: &effects)
     case .answerStarted:
       reportStart(slot)
       outbox.append(.alreadyStarted(attempts[slot].id))
@@ -138,7 +138,7 @@ extension ExecutionCore {
     let demandClass = templates[Int(number.position)].demandClass
     queue.remove(laneKey(of: slot))
     available.take(queue.classes[Int(demandClass)].demand)
-    held -= 1
+    assigned -= 1
     running += 1
     if isExclusive(number) { exclusivesRunning += 1 }
     launched += 1
@@ -164,10 +164,10 @@ extension ExecutionCore {
   }
 
   /// Removes an unstarted attempt from the local queue.
-  private mutating func unhold(
+  private mutating func unassign(
     _ slot: Slot, _ before: AttemptState, into effects: inout [ExecutionEffect]
   ) {
-    held -= 1
+    assigned -= 1
     if before == .ready {
       let lane = queue.remove(laneKey(of: slot))
       dropAwaits(of: slot, into: &effects)

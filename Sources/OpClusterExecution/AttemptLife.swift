@@ -4,9 +4,9 @@
 enum AttemptState: Hashable, Sendable {
   /// No attempt: others here await the operation, or the slot is free.
   case absent
-  /// Held; waits for operations of this worker (S151).
+  /// Assigned; waits for operations of this worker (S151).
   case blocked
-  /// Held; waits in the local queue for its turn and room (S47).
+  /// Assigned; waits in the local queue for its turn and room (S47).
   case ready
   /// Launched.
   case running
@@ -83,7 +83,7 @@ extension AttemptState {
 
   private func arrow(_ event: AttemptEvent) -> (AttemptState, AttemptAction) {
     switch (self, event) {
-    // Held, not started: S13, S91, S148.
+    // Assigned, not started: S13, S91, S148.
     case (.blocked, .awaitsMet): (.ready, .enqueue)
     case (.ready, .chosen): (.running, .launch)
     case (.blocked, .recall), (.blocked, .cancel): (.absent, .giveBack)
@@ -135,8 +135,8 @@ extension AttemptState {
     }
   }
 
-  /// Held by this worker and not started.
-  var isHeld: Bool {
+  /// This worker was given it and has not started it.
+  var isAssigned: Bool {
     switch self {
     case .blocked, .ready: true
     case .absent, .running, .stopping, .killing, .ended: false

@@ -16,7 +16,7 @@ struct SlotTicket: Hashable, Sendable {
 }
 
 /// One attempt, or the place of an operation that others here await.
-struct HeldAttempt: Sendable {
+struct AttemptRecord: Sendable {
   var id: AttemptID
   var state: AttemptState = .absent
   var template = TemplateNumber(-1)
@@ -47,12 +47,12 @@ struct HeldAttempt: Sendable {
 
 /// The slots and the free positions.
 struct AttemptSlots: Sendable {
-  private(set) var slots: [HeldAttempt] = []
+  private(set) var slots: [AttemptRecord] = []
   private var free: [Slot] = []
   /// The number of slots in use.
   var count: Int { slots.count - free.count }
 
-  subscript(_ slot: Slot) -> HeldAttempt {
+  subscript(_ slot: Slot) -> AttemptRecord {
     _read { yield slots[Int(slot.position)] }
     _modify { yield &slots[Int(slot.position)] }
   }
@@ -60,17 +60,17 @@ struct AttemptSlots: Sendable {
   mutating func take(_ id: AttemptID, graph: Int32) -> Slot {
     if let slot = free.popLast() {
       let generation = self[slot].generation
-      self[slot] = HeldAttempt(id: id, graph: graph, generation: generation)
+      self[slot] = AttemptRecord(id: id, graph: graph, generation: generation)
       return slot
     }
-    slots.append(HeldAttempt(id: id, graph: graph, generation: 0))
+    slots.append(AttemptRecord(id: id, graph: graph, generation: 0))
     return Slot(position: Int32(slots.count - 1))
   }
 
   mutating func giveBack(_ slot: Slot) {
     let generation = self[slot].generation &+ 1
     let id = self[slot].id
-    self[slot] = HeldAttempt(id: id, graph: -1, generation: generation)
+    self[slot] = AttemptRecord(id: id, graph: -1, generation: generation)
     free.append(slot)
   }
 

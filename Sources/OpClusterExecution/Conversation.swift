@@ -58,12 +58,12 @@ extension ExecutionCore {
     hello.known = known
     for slot in attempts.used {
       switch attempts[slot].state {
-      case .blocked, .ready: hello.held.append(attempts[slot].id)
+      case .blocked, .ready: hello.assigned.append(attempts[slot].id)
       case .running, .stopping, .killing, .ended: hello.executing.append(attempts[slot].id)
       case .absent: break
       }
     }
-    hello.held.sort()
+    hello.assigned.sort()
     hello.executing.sort()
     return hello
   }
@@ -171,7 +171,7 @@ extension ExecutionCore {
     if let before = known?.commit, before < orders.commit { known?.commit = orders.commit }
     for template in orders.templates { learn(template, into: &effects) }
     for dispatch in orders.dispatches {
-      guard hold(dispatch, at: now, into: &effects) else {
+      guard accept(dispatch, at: now, into: &effects) else {
         // The dispatch names an unknown template: the peers disagree, so they begin again.
         link.fail(settings, at: now)
         return

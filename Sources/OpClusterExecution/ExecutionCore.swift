@@ -1,4 +1,4 @@
-// The worker's brain: held attempts, running attempts, and reports. Driven by one thread of the
+// The worker's brain: assigned attempts, running attempts, and reports. Driven by one thread of the
 // body (or by a test, or by the simulated world); no clock, no I/O, no randomness of its own.
 //
 // A turn of the body: apply the events, call `startReady` until it starts nothing more (feed
@@ -9,8 +9,8 @@ public import OpClusterModel
 /// The worker's brain: takes events, returns effects. `AttemptState.after` is the state machine of
 /// an attempt.
 public struct ExecutionCore: Sendable {
-  /// The worker's hello; `held`, `executing` and `known` are filled in. The session changes if the
-  /// coordinator's journal turns out to be another than this worker knows.
+  /// The worker's hello; `assigned`, `executing` and `known` are filled in. The session changes if
+  /// the coordinator's journal turns out to be another than this worker knows.
   public internal(set) var identity: WorkerHello
   let settings: ExecutionSettings
   var link: Link
@@ -44,7 +44,7 @@ public struct ExecutionCore: Sendable {
   var gpus: GPURoom
   /// The gpus of attempts that asked for some, the newest share last.
   var gpuShares: [AttemptID: [GPUShare]] = [:]
-  var held = 0
+  var assigned = 0
   var running = 0
   /// The number of exclusive ones among the running.
   var exclusivesRunning = 0
@@ -144,7 +144,7 @@ public struct ExecutionCore: Sendable {
 
   public var counts: ExecutionCounts {
     ExecutionCounts(
-      held: held, running: awaited, unacknowledged: outbox.count, launched: launched,
+      assigned: assigned, running: awaited, unacknowledged: outbox.count, launched: launched,
       late: late, conversations: link.welcomes)
   }
   /// The present conversation; nil if there is none.

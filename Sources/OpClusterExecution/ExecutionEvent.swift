@@ -104,7 +104,7 @@ public struct ExecutionSettings: Hashable, Sendable {
   /// Maximum running attempts, also if they demand no resources.
   public var maximumRunning = 4_096
   /// Maximum unstarted attempts; further ones are given back at once.
-  public var maximumHeld = 65_536
+  public var maximumAssigned = 65_536
   /// Bytes of unacknowledged reports; beyond it nothing new starts.
   public var maximumUnacknowledgedBytes = Limits.unacknowledgedBytes
   /// The time from opening a socket to the welcome.
@@ -120,7 +120,7 @@ public struct ExecutionSettings: Hashable, Sendable {
 /// Counts for people and tests.
 public struct ExecutionCounts: Hashable, Sendable {
   /// Unstarted attempts, waiting for local operations or for room.
-  public var held = 0
+  public var assigned = 0
   /// Launched attempts that have not ended, including killed and dropped ones; without ended ones
   /// that left processes which KILL does not end.
   public var running = 0

@@ -9,11 +9,11 @@ extension ExecutionCore {
     func demand(_ condition: Bool, _ problem: @autoclosure () -> String) {
       if !condition { problems.append(problem()) }
     }
-    var (heldFound, liveFound, readyFound, edgesFound) = (0, 0, 0, 0)
+    var (assignedFound, liveFound, readyFound, edgesFound) = (0, 0, 0, 0)
     var room = available
     for slot in attempts.used {
       let attempt = attempts[slot]
-      if attempt.state.isHeld { heldFound += 1 }
+      if attempt.state.isAssigned { assignedFound += 1 }
       if attempt.state == .ready { readyFound += 1 }
       if attempt.state.isLive {
         liveFound += 1
@@ -30,7 +30,7 @@ extension ExecutionCore {
       demand(
         attempt.state != .blocked || attempt.unmet > 0, "\(attempt.id) waits for nothing")
       demand(
-        attempt.state.isHeld || !attempt.firstAwait.exists, "\(attempt.id) keeps its awaits")
+        attempt.state.isAssigned || !attempt.firstAwait.exists, "\(attempt.id) keeps its awaits")
       edgesFound += countAwaits(attempt, &problems)
     }
     for template in leftovers.values.map(\.position).sorted() {
@@ -39,7 +39,7 @@ extension ExecutionCore {
     demand(
       outlived.allSatisfy { leftovers[$0] != nil && unkillable.contains($0) },
       "what is over and lives is not among the leftovers")
-    demand(held == heldFound, "held \(held), found \(heldFound)")
+    demand(assigned == assignedFound, "assigned \(assigned), found \(assignedFound)")
     demand(
       running == liveFound + leftovers.count, "running \(running), found \(liveFound) live")
     demand(queue.ready == readyFound, "ready \(queue.ready), found \(readyFound)")
@@ -47,7 +47,7 @@ extension ExecutionCore {
     demand(room == identity.capacity, "room \(room) does not add up to the capacity")
     demand(
       identity.capacity.covers(.none) && available.covers(.none), "took more than there is")
-    demand(held <= settings.maximumHeld, "holds too many")
+    demand(assigned <= settings.maximumAssigned, "has too many assigned")
     demand(running <= settings.maximumRunning, "runs too many")
     checkGraphs(&problems)
     checkGPUs(&problems)
@@ -59,7 +59,7 @@ extension ExecutionCore {
   }
 
   /// Checks the attempt's awaits and returns their number.
-  private func countAwaits(_ attempt: HeldAttempt, _ problems: inout [String]) -> Int {
+  private func countAwaits(_ attempt: AttemptRecord, _ problems: inout [String]) -> Int {
     var (count, unmet) = (0, 0)
     var number = attempt.firstAwait
     while number.exists {

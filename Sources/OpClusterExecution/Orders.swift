@@ -55,8 +55,8 @@ extension ExecutionCore {
   }
 
   /// Takes a dispatch in; false if its template is unknown. A dispatch that was seen before is
-  /// never held again (hole 2).
-  mutating func hold(
+  /// never taken again (hole 2).
+  mutating func accept(
     _ dispatch: Dispatch, at now: Instant, into effects: inout [ExecutionEffect]
   ) -> Bool {
     let (operation, attempt) = (dispatch.attempt.operation, dispatch.attempt.attempt)
@@ -70,7 +70,7 @@ extension ExecutionCore {
     }
     operations[graph][operation.index].highest = attempt
     operations[graph].isForgotten = false
-    guard held < settings.maximumHeld else {
+    guard assigned < settings.maximumAssigned else {
       outbox.append(.recalled(dispatch.attempt))
       return true
     }
@@ -94,7 +94,7 @@ extension ExecutionCore {
     attempts[slot].argument = dispatch.argument
     attempts[slot].inputs = dispatch.inputs
     if let name = dispatch.queueName { movedQueues[dispatch.attempt] = name }
-    held += 1
+    assigned += 1
     for dependency in dispatch.awaits.reversed() { addAwait(dependency, slot) }
     if attempts[slot].unmet == 0 { change(slot, .awaitsMet, at: now, into: &effects) }
     return true

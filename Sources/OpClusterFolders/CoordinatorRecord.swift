@@ -38,7 +38,7 @@ public struct CoordinatorRecord: Hashable, Sendable {
     guard case .success = FileFacts.of(place.file(name)) else { return nil }
     if let problem = TrustedPath.problem(ofFolder: folder) { throw problem }
     let path = place.file(name)
-    guard let bytes = try OwnFiles.contents(ofPrivate: path, limit: longest), place.isHeld(name)
+    guard let bytes = try OwnFiles.contents(ofPrivate: path, limit: longest), place.isLocked(name)
     else { return nil }
     let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
     guard lines.count == 2, !thisMachine.isEmpty, lines[1] == thisMachine else { return nil }

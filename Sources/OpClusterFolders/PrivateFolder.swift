@@ -110,7 +110,7 @@ public struct PrivateFolder: Sendable {
   /// Whether a process once used it, and none does now.
   public var isLeftOver: Bool {
     guard (try? check()) != nil else { return false }
-    return heldness(of: Self.useName) == .left
+    return lockState(of: Self.useName) == .unlocked
   }
 
   /// Creates a file that is valid until the value is released or the process ends, even by a crash.
@@ -139,18 +139,18 @@ public struct PrivateFolder: Sendable {
     return lock
   }
 
-  /// Whether the process that holds a file still runs.
-  func isHeld(_ name: String) -> Bool { heldness(of: name) == .held }
+  /// Whether a living process has the lock on a file.
+  func isLocked(_ name: String) -> Bool { lockState(of: name) == .locked }
 
-  private enum Heldness { case missing, left, held }
+  private enum LockState { case missing, unlocked, locked }
 
-  private func heldness(of name: String) -> Heldness {
+  private func lockState(of name: String) -> LockState {
     let flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
     let descriptor = unsafe open(file(name), flags)
     guard descriptor >= 0 else { return .missing }
     defer { close(descriptor) }
     // A shared lock, so that simultaneous checks do not take each other for the holder.
-    return flock(descriptor, LOCK_SH | LOCK_NB) == 0 ? .left : .held
+    return flock(descriptor, LOCK_SH | LOCK_NB) == 0 ? .unlocked : .locked
   }
 }
 

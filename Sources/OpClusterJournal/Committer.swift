@@ -15,7 +15,7 @@ final class Committer {
   private let mark: LifeMarkFile
   let files: WrittenFiles
   /// The pages of the write-ahead log when readers prevented its restart; 0 if they did not.
-  private var heldPages: Int32 = 0
+  private var retainedPages: Int32 = 0
   private var sweeper: Sweeper
   private var chores: [Chore]
 
@@ -189,8 +189,8 @@ final class Committer {
   /// restart of the log, the next attempt comes when it has grown by the same amount again.
   private func checkpointIfLong() throws(JournalError) {
     let pages = connection.writeAheadPages
-    if pages < heldPages { heldPages = 0 }
-    guard pages - heldPages >= settings.checkpointPages else { return }
+    if pages < retainedPages { retainedPages = 0 }
+    guard pages - retainedPages >= settings.checkpointPages else { return }
     let isWhole: Bool
     do throws(JournalError) {
       isWhole = try connection.checkpoint(.restarted)
@@ -200,7 +200,7 @@ final class Committer {
       observer.onReserve()
       isWhole = try connection.checkpoint(.restarted)
     }
-    heldPages = isWhole ? 0 : pages
+    retainedPages = isWhole ? 0 : pages
   }
 
   /// Ends in good order: completes the requested work. The cleanup after a snapshot waits for the

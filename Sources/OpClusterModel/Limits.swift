@@ -207,8 +207,8 @@ public enum Limits {
   // Waiting work inside the coordinator (G27)
   /// Turns that are decided and not durable, and the bytes of their output. Beyond either, no
   /// message is read until the disk has caught up.
-  public static let heldTurns = 65_536
-  public static let heldBytes = 32 * 1024 * 1024
+  public static let unreleasedTurns = 65_536
+  public static let unreleasedBytes = 32 * 1024 * 1024
   /// Waiting questions to the history and their bytes, in all and per principal; beyond any of
   /// these limits the reply is busy. A principal without a waiting question may use up to twice the
   /// bytes of all.
@@ -271,13 +271,13 @@ public enum Limits {
   public static let logBytesPerWorker: Int64 = 10 * 1024 * 1024 * 1024
 
   // Dispatch
-  /// Unstarted operations that a worker may hold beyond its present capacity.
+  /// Unstarted operations that may be assigned to a worker beyond its present capacity.
   public static let prefetchPerWorker = 4_096
-  /// Maximum operations that a worker holds when urgent ones are handed over in addition.
-  public static let heldPerWorker: UInt32 = 16_384
+  /// Maximum of assigned operations of a worker when urgent ones are handed over in addition.
+  public static let assignedPerWorker: UInt32 = 16_384
   /// Bytes of unstarted operations at a worker (arguments, inputs, announced templates); beyond it
   /// the worker gets no more until some have started. One attempt always fits.
-  public static let heldBytesPerWorker = 64 * 1024 * 1024
+  public static let assignedBytesPerWorker = 64 * 1024 * 1024
 
   // Memory of the past
   /// Remembered lives of the coordinator: they tell whether a peer belongs to this history.

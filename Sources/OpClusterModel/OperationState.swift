@@ -8,7 +8,7 @@ public enum Phase: UInt8, Sendable, CaseIterable {
   case waiting
   /// Queued; only order, limits and room delay it.
   case ready
-  /// Held by a worker and not started.
+  /// Assigned to a worker and not started.
   case dispatched
   /// Started at least once; also between two attempts (S12).
   case executing

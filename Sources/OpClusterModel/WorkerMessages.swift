@@ -22,8 +22,8 @@ public struct WorkerHello: Hashable, Sendable {
   public var capacity: Resources
   public var labels: [Label]
   public var types: [OperationType]
-  /// Attempts it holds unstarted.
-  public var held: [AttemptID]
+  /// Attempts that it was given and has not started.
+  public var assigned: [AttemptID]
   /// Attempts that are executing, and ended ones with an unacknowledged report.
   public var executing: [AttemptID]
   /// The session's position in the coordinator's log; nil before the first.
@@ -31,7 +31,7 @@ public struct WorkerHello: Hashable, Sendable {
   public init(
     versions: ProtocolVersions = .current, build: String = "", name: String,
     session: WorkerSession, capacity: Resources, labels: [Label] = [],
-    types: [OperationType] = [], held: [AttemptID] = [], executing: [AttemptID] = []
+    types: [OperationType] = [], assigned: [AttemptID] = [], executing: [AttemptID] = []
   ) {
     self.versions = versions
     self.build = build
@@ -40,7 +40,7 @@ public struct WorkerHello: Hashable, Sendable {
     self.capacity = capacity
     self.labels = labels
     self.types = types
-    self.held = held
+    self.assigned = assigned
     self.executing = executing
   }
 }

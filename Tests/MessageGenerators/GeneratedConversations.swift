@@ -16,7 +16,7 @@ extension MessageGenerator {
     var hello = WorkerHello(
       versions: versions(), build: text(), name: one(of: ["w", "a.b:c-d_9"]),
       session: WorkerSession(number()), capacity: resources(), labels: labels(),
-      types: many { $0.type() }, held: many { $0.attempt() }, executing: many { $0.attempt() })
+      types: many { $0.type() }, assigned: many { $0.attempt() }, executing: many { $0.attempt() })
     hello.known = maybe { $0.mark() }
     return hello
   }

@@ -84,7 +84,7 @@ import Testing
     let attempt = try worker.awaitDispatches(1)[0].attempt
     try worker.dealer.send([0xFF, 0xFF])
     while worker.refusals.isEmpty { try #require(try worker.takeNext()) }
-    try worker.hello(held: [attempt])
+    try worker.hello(assigned: [attempt])
     #expect(worker.welcome?.conversation.increment == 2 && worker.welcome?.stale == [])
     try worker.awaitAcknowledgement(of: worker.report([.finished(attempt, .done)]))
     try worker.work(through: 2)

@@ -224,11 +224,11 @@ final class TestWorker {
   }
 
   func hello(
-    cpus: Int64 = 4, session: UInt64 = 1, held: [AttemptID] = [], executing: [AttemptID] = []
+    cpus: Int64 = 4, session: UInt64 = 1, assigned: [AttemptID] = [], executing: [AttemptID] = []
   ) throws {
     let hello = WorkerHello(
       name: name, session: WorkerSession(session),
-      capacity: Resources(cpus: ResourceAmount(cpus), memoryBytes: 1 << 34), held: held,
+      capacity: Resources(cpus: ResourceAmount(cpus), memoryBytes: 1 << 34), assigned: assigned,
       executing: executing)
     lastReport = 0
     lastOrders = 0

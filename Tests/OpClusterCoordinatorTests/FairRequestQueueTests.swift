@@ -219,7 +219,7 @@ private final class Queue {
   /// What a turn takes behind the hearing belongs to whom it heard, in proportion; what it took to
   /// hear workers and to look at the clock to nobody, and answers were charged before.
   @Test func theRestIsShared() {
-    func isHeldBack(_ use: (Queue) -> Void) -> Bool {
+    func isThrottled(_ use: (Queue) -> Void) -> Bool {
       let queue = Queue()
       queue.beginTurn(at: start)
       _ = queue.admit(frame(2), of: other)
@@ -235,7 +235,7 @@ private final class Queue {
     let end = start + .seconds(1)
     // 1 ms of 2 ms were this one's: of 200 ms a half, and of 20 ms too little to be held back.
     for (rest, isMuch) in [(Span.milliseconds(200), true), (.milliseconds(20), false)] {
-      let held = isHeldBack { queue in
+      let held = isThrottled { queue in
         queue.charge(.milliseconds(1), to: one, at: end)
         queue.chargeRest(rest, after: .milliseconds(2), at: end)
       }
@@ -243,13 +243,13 @@ private final class Queue {
     }
     // Its part of a long turn is small where something else took the turn.
     #expect(
-      !isHeldBack { queue in
+      !isThrottled { queue in
         queue.charge(.milliseconds(1), to: one, at: end)
         queue.chargeRest(.milliseconds(200), after: .milliseconds(100), at: end)
       })
     // What answers took is not charged twice.
     #expect(
-      !isHeldBack { queue in
+      !isThrottled { queue in
         queue.charge(.milliseconds(1), to: one, at: end)
         queue.noteQuestion(.milliseconds(1), of: one, at: end)
         queue.noteQuestion(.milliseconds(190), of: other, at: end)
@@ -265,7 +265,7 @@ private final class Queue {
     #expect(!account.isOverdrawn(for: .large, at: start + .seconds(12)))
     // Nor is it kept for the next turn.
     #expect(
-      !isHeldBack { queue in
+      !isThrottled { queue in
         queue.charge(.milliseconds(1), to: one, at: end)
         queue.endTurn(at: end)
         queue.beginTurn(at: end)

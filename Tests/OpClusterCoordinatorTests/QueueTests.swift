@@ -11,8 +11,8 @@ import Testing
 @Suite struct QueueTests {
   // MARK: - G3
 
-  private func turn(_ commit: UInt64) -> HeldTurn {
-    HeldTurn(
+  private func turn(_ commit: UInt64) -> UnreleasedTurn {
+    UnreleasedTurn(
       commit: commit, items: [.close(PeerID(commit))], events: [], lastEvent: commit, since: .zero)
   }
 
@@ -24,10 +24,10 @@ import Testing
 
   @Test func nothingLeavesBeforeItIsDurable() {
     var queue = ReleaseQueue(durable: 4)
-    queue.hold(turn(4))
-    queue.hold(turn(5))
-    queue.hold(turn(5))
-    queue.hold(turn(6))
+    queue.append(turn(4))
+    queue.append(turn(5))
+    queue.append(turn(5))
+    queue.append(turn(6))
     #expect(commits(of: &queue) == [4])
     queue.becameDurable(through: 5)
     #expect(commits(of: &queue) == [5, 5])
@@ -39,10 +39,10 @@ import Testing
 
   @Test func aLongQueueKeepsItsOrder() {
     var queue = ReleaseQueue(durable: 0)
-    for commit in 1...5_000 { queue.hold(turn(UInt64(commit))) }
+    for commit in 1...5_000 { queue.append(turn(UInt64(commit))) }
     queue.becameDurable(through: 4_000)
     #expect(commits(of: &queue) == Array(1...4_000))
-    queue.hold(turn(6_000))
+    queue.append(turn(6_000))
     queue.becameDurable(through: 6_000)
     #expect(commits(of: &queue) == Array(4_001...5_000) + [6_000])
   }

@@ -226,17 +226,17 @@ import Testing
     #expect(!table.isFull)
   }
 
-  private func turn(_ commit: UInt64, bytes: Int) -> HeldTurn {
-    let reply = Held.reply(PeerID(1), [UInt8](repeating: 0, count: bytes))
-    return HeldTurn(
+  private func turn(_ commit: UInt64, bytes: Int) -> UnreleasedTurn {
+    let reply = UnreleasedEffect.reply(PeerID(1), [UInt8](repeating: 0, count: bytes))
+    return UnreleasedTurn(
       commit: commit, items: bytes > 0 ? [reply] : [], events: [], lastEvent: 0, since: .zero)
   }
 
-  @Test func heldTurns() {
+  @Test func unreleasedTurns() {
     var queue = ReleaseQueue(durable: 0)
-    for number in 1...UInt64(Limits.heldTurns) {
+    for number in 1...UInt64(Limits.unreleasedTurns) {
       #expect(!queue.isFull)
-      queue.hold(turn(number, bytes: 0))
+      queue.append(turn(number, bytes: 0))
     }
     #expect(queue.isFull)
     queue.becameDurable(through: 1)
@@ -244,12 +244,12 @@ import Testing
     #expect(!queue.isFull)
   }
 
-  @Test func heldBytes() {
+  @Test func unreleasedBytes() {
     var queue = ReleaseQueue(durable: 0)
-    queue.hold(turn(1, bytes: Limits.heldBytes - 1))
+    queue.append(turn(1, bytes: Limits.unreleasedBytes - 1))
     #expect(!queue.isFull)
-    queue.hold(turn(2, bytes: 1))
-    #expect(queue.isFull && queue.bytes == Limits.heldBytes)
+    queue.append(turn(2, bytes: 1))
+    #expect(queue.isFull && queue.bytes == Limits.unreleasedBytes)
     queue.becameDurable(through: 2)
     while queue.next() != nil {}
     #expect(!queue.isFull && queue.bytes == 0)

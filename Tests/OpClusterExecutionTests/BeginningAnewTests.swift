@@ -57,7 +57,7 @@ extension Rig {
     rig.isRefused()
     let lines = rig.trace()
     #expect(lines.suffix(2) == ["kill 0", "kill 1"], "\(lines)")
-    #expect(rig.core.counts.held == 0)
+    #expect(rig.core.counts.assigned == 0)
     #expect(rig.core.counts.unacknowledged == 0)
     rig.advance(.seconds(60))
     #expect(rig.trace() == [], "no word while something of it lives")
@@ -67,7 +67,7 @@ extension Rig {
     rig.end(1, Rig.failure(.signal))
     #expect(rig.trace() == ["forget 0", "forget graph 7"])
     rig.advance(.milliseconds(100))
-    #expect(rig.trace() == ["renew", "hello held= executing="])
+    #expect(rig.trace() == ["renew", "hello assigned= executing="])
     #expect(rig.lastHello?.known == nil)
     #expect(rig.lastHello?.session != before)
     // The same attempts again, with another meaning: they are run.

@@ -85,7 +85,7 @@ import Testing
     rig.apply(.message(.orders(orders)))
     #expect(rig.core.conversation == nil)
     rig.passTime()
-    #expect(rig.trace() == ["renew", "hello held=1 executing=0"])
+    #expect(rig.trace() == ["renew", "hello assigned=1 executing=0"])
   }
 
   // Everything unacknowledged is told again after a new welcome, in order; what is
@@ -102,7 +102,7 @@ import Testing
     rig.welcome(increment: 2, stale: [Rig.attempt(1)])
     #expect(
       rig.trace() == [
-        "renew", "hello held= executing=1,2,3", "report 1: finished 2 ok, finished 3 ok",
+        "renew", "hello assigned= executing=1,2,3", "report 1: finished 2 ok, finished 3 ok",
       ])
   }
 
@@ -112,9 +112,9 @@ import Testing
     rig.apply(.disconnected)
     rig.welcome(increment: 2, stale: [Rig.attempt(0), Rig.attempt(1)])
     #expect(
-      rig.trace() == ["renew", "hello held=1 executing=0", "kill 0", "report 1: "])
+      rig.trace() == ["renew", "hello assigned=1 executing=0", "kill 0", "report 1: "])
     rig.end(0, Rig.failure(.signal))
-    #expect(rig.core.counts.held == 0)
+    #expect(rig.core.counts.assigned == 0)
     #expect(rig.core.counts.running == 0)
     #expect(rig.core.counts.unacknowledged == 0)
   }
@@ -179,7 +179,7 @@ import Testing
     #expect(rig.lines.contains("stop 0"))
     rig.end(0, Rig.failure(.signal))
     rig.welcome(increment: 2)
-    #expect(rig.lines.last { $0.hasPrefix("hello") } == "hello held=1 executing=0")
+    #expect(rig.lines.last { $0.hasPrefix("hello") } == "hello assigned=1 executing=0")
     #expect(
       rig.messages.contains { message in
         if case .report(let report) = message {

@@ -21,10 +21,10 @@ import Testing
       for event in Self.events {
         let (next, action) = state.after(event)
         if action == .launch { #expect(state == .ready && event == .chosen && next == .running) }
-        if state.isLive || state == .ended { #expect(!next.isHeld) }
+        if state.isLive || state == .ended { #expect(!next.isAssigned) }
         if state == .absent { #expect(next == .absent && action == .nothing) }
         if next != state { #expect(action != .nothing) }
-        if action == .giveBack { #expect(state.isHeld && next == .absent) }
+        if action == .giveBack { #expect(state.isAssigned && next == .absent) }
         if action == .report { #expect(state.isLive && next == .ended) }
       }
     }
@@ -37,7 +37,7 @@ import Testing
 
   // House rule 10: these exist by the hundred thousand.
   @Test func sizes() {
-    #expect(MemoryLayout<HeldAttempt>.size <= 104)
+    #expect(MemoryLayout<AttemptRecord>.size <= 104)
     #expect(MemoryLayout<LineEntry>.size <= 40)
     #expect(MemoryLayout<OperationEntry>.size <= 16)
   }

@@ -65,7 +65,7 @@ import Testing
     }
     rig.end(0, Rig.failure())
     rig.order(acknowledged: 3)
-    #expect(rig.core.counts.held == 2)
+    #expect(rig.core.counts.assigned == 2)
     rig.order { $0.recalls = [Rig.attempt(2)] }
     _ = rig.trace()
     rig.order { $0.dispatches = [Rig.dispatch(0, attempt: 2)] }
@@ -104,7 +104,7 @@ import Testing
     }
     rig.end(0, Rig.failure(cause))
     #expect(rig.running == [])
-    #expect(rig.core.counts.held == 1)
+    #expect(rig.core.counts.assigned == 1)
   }
 
   // The awaited one ended, even was acknowledged, before the dependent came.

@@ -98,9 +98,9 @@ struct Rig {
   private mutating func note(_ message: WorkerMessage) {
     switch message {
     case .hello(let hello):
-      let held = hello.held.map(Self.text).joined(separator: ",")
+      let assigned = hello.assigned.map(Self.text).joined(separator: ",")
       let executing = hello.executing.map(Self.text).joined(separator: ",")
-      lines.append("hello held=\(held) executing=\(executing)")
+      lines.append("hello assigned=\(assigned) executing=\(executing)")
     case .report(let report):
       let entries = report.entries.map(Self.text).joined(separator: ", ")
       lines.append("report \(report.number): \(entries)" + (report.isLeaving ? " leaving" : ""))
@@ -133,7 +133,7 @@ struct Rig {
   /// Lets time come to the next deadline, until a hello is out, and welcomes it.
   mutating func welcome(increment: UInt32 = 1, stale: [AttemptID] = [], timing: Timing = Timing()) {
     while !isGreeting { passTime() }
-    let heldBefore = core.counts.conversations
+    let conversationsBefore = core.counts.conversations
     let fresh = Conversation(
       epoch: Epoch(1), session: core.identity.session, increment: increment)
     conversation = fresh
@@ -142,7 +142,7 @@ struct Rig {
       conversation: fresh, version: 1, worker: WorkerID(1), timing: timing, stale: stale)
     answer.known = known
     apply(.message(.welcome(answer)))
-    guard core.counts.conversations == heldBefore else { return }
+    guard core.counts.conversations == conversationsBefore else { return }
     // That hello had been given up; the next one is answered.
     passTime()
     welcome(increment: increment, stale: stale, timing: timing)

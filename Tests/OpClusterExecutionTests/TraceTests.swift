@@ -10,7 +10,7 @@ import Testing
   @Test func theWayOfOneOperation() {
     var rig = Rig()
     rig.welcome()
-    #expect(rig.trace() == ["renew", "hello held= executing=", "report 1: "])
+    #expect(rig.trace() == ["renew", "hello assigned= executing=", "report 1: "])
     rig.order {
       $0.templates = [Rig.template()]
       $0.dispatches = [Rig.dispatch(0)]
@@ -160,7 +160,7 @@ import Testing
     rig.end(0)
     rig.order { $0.recalls = [Rig.attempt(0), Rig.attempt(1)] }
     #expect(rig.trace() == ["report 4: finished 0 ok", "report 5: already 0, recalled 1"])
-    #expect(rig.core.counts.held == 0)
+    #expect(rig.core.counts.assigned == 0)
   }
 
   // Cancel → stop → grace → kill; the answer is repeated when the order is.
@@ -190,7 +190,7 @@ import Testing
   }
 
   // A cancel of an unstarted one is answered like a recall.
-  @Test(.checks("S91")) func cancelOfAHeldOne() {
+  @Test(.checks("S91")) func cancelOfAnAssignedOne() {
     var rig = Rig(cpus: 1)
     rig.welcome()
     rig.order {
@@ -202,7 +202,7 @@ import Testing
       $0.cancels = [CancelOrder(attempt: Rig.attempt(1)), CancelOrder(attempt: Rig.attempt(2))]
     }
     #expect(rig.trace() == ["report 3: recalled 1, recalled 2"])
-    #expect(rig.core.counts.held == 0)
+    #expect(rig.core.counts.assigned == 0)
   }
 
   // Its own time limit, then the grace that its command asks for.
@@ -238,7 +238,7 @@ import Testing
     #expect(deadline > rig.now)
     #expect(rig.lines.contains("stop 0") && !rig.lines.contains("kill 0"))
     rig.end(0, Rig.failure(.signal))
-    #expect(rig.core.counts.held == 0)
+    #expect(rig.core.counts.assigned == 0)
   }
 
   // Killed and forgotten, nothing reported; its room comes back when it has ended.
@@ -394,9 +394,9 @@ import Testing
   }
 
   // Bound: what comes beyond it is given back at once.
-  @Test func holdsNoMoreThanItMay() {
+  @Test func isAssignedNoMoreThanItTakes() {
     var settings = ExecutionSettings()
-    settings.maximumHeld = 2
+    settings.maximumAssigned = 2
     settings.maximumRunning = 1
     var rig = Rig(cpus: 1, settings: settings)
     rig.welcome()

@@ -19,7 +19,7 @@ extension World {
   /// Lets whatever a worker was given fail; how many that were.
   @discardableResult
   fileprivate mutating func failAll(_ at: Int) -> Int {
-    let given = workers[at].held.map(\.attempt.operation)
+    let given = workers[at].assigned.map(\.attempt.operation)
     for operation in given {
       start(at, operation)
       end(at, operation, .failure())
@@ -37,19 +37,19 @@ extension World {
     world.join("b", cpus: 1)
     // Keeps the second one busy.
     world.submit()
-    let busy = try #require(world.holder(of: operation(1, 0)))
+    let busy = try #require(world.worker(of: operation(1, 0)))
     let other = 1 - busy
     world.start(busy, operation(1, 0))
     world.report(busy)
     world.submit(avoids: avoids)
-    #expect(world.holder(of: operation(2, 0)) == other)
+    #expect(world.worker(of: operation(2, 0)) == other)
     world.failAll(other)
     if !avoids {
       // As soon as there is room, wherever that is.
-      #expect(world.holder(of: operation(2, 0)) == other)
+      #expect(world.worker(of: operation(2, 0)) == other)
       return
     }
-    #expect(world.holder(of: operation(2, 0)) == nil, "it waits for the other one")
+    #expect(world.worker(of: operation(2, 0)) == nil, "it waits for the other one")
     guard case .explanations(let rows, _)? = world.ask(.explain(.graph(GraphID(2)))) else {
       Issue.record("nothing explains it")
       return
@@ -58,10 +58,10 @@ extension World {
       rows[0].lines.contains { $0.text.contains("avoid_worker") && $0.text.contains("failed") })
     world.end(busy, operation(1, 0))
     world.report(busy)
-    #expect(world.holder(of: operation(2, 0)) == busy)
+    #expect(world.worker(of: operation(2, 0)) == busy)
     // It failed at both of them: any will do.
     world.failAll(busy)
-    #expect(world.holder(of: operation(2, 0)) != nil)
+    #expect(world.worker(of: operation(2, 0)) != nil)
     #expect(world.brokenInvariant == nil)
   }
 
@@ -82,7 +82,7 @@ extension World {
     world.greet(1)
     world.submit()
     #expect(world.failAll(large) == 1)
-    #expect(world.holder(of: operation(1, 0)) == large)
+    #expect(world.worker(of: operation(1, 0)) == large)
   }
 
   @Test func anotherThatLeavesIsNotWaitedFor() throws {
@@ -91,14 +91,14 @@ extension World {
     world.submit()
     let b = world.join("b", cpus: 1)
     world.submit()
-    #expect(world.holder(of: operation(2, 0)) == b)
+    #expect(world.worker(of: operation(2, 0)) == b)
     world.start(b, operation(2, 0))
     world.report(b)
     world.failAll(a)
-    #expect(world.holder(of: operation(1, 0)) == nil)
+    #expect(world.worker(of: operation(1, 0)) == nil)
     world.ask(.drainWorker("b"))
     world.tick(after: .seconds(1))
-    #expect(world.holder(of: operation(1, 0)) == a)
+    #expect(world.worker(of: operation(1, 0)) == a)
   }
 
   /// `Limits.operationsAvoiding`: so many wait, a further one takes any worker.
@@ -115,7 +115,7 @@ extension World {
     world.submit(count)
     #expect(world.failAll(a) == Int(count))
     world.tick(after: .milliseconds(200))
-    #expect(world.workers[a].held.count == 5)
+    #expect(world.workers[a].assigned.count == 5)
     #expect(world.scheduler.doubtful.count == Limits.operationsAvoiding)
   }
 
@@ -126,12 +126,12 @@ extension World {
     world.submit(retries: 100)
     var order: [Int] = []
     for _ in 0...Limits.workersAvoided {
-      let at = try #require(world.holder(of: operation(1, 0)))
+      let at = try #require(world.worker(of: operation(1, 0)))
       order.append(at)
       world.failAll(at)
     }
     #expect(Set(order).count == Limits.workersAvoided + 1, "each was tried once")
     #expect(world.scheduler.graphs[1].avoided[0]?.count == Limits.workersAvoided)
-    #expect(world.holder(of: operation(1, 0)) == order[0], "the one that is forgotten")
+    #expect(world.worker(of: operation(1, 0)) == order[0], "the one that is forgotten")
   }
 }

@@ -74,9 +74,9 @@ import Testing
     world.greet(worker)
     world.tick(after: .seconds(69))
     world.greet(worker)
-    #expect(world.workers[worker].held.isEmpty)
+    #expect(world.workers[worker].assigned.isEmpty)
     world.tick(after: .seconds(1))
-    #expect(world.workers[worker].held.map(\.attempt.operation) == [operation(1, 0)])
+    #expect(world.workers[worker].assigned.map(\.attempt.operation) == [operation(1, 0)])
     #expect(world.brokenInvariant == nil)
   }
 
@@ -93,6 +93,6 @@ import Testing
     world.scheduler = world.replayed()
     world.beginLife()
     world.greet(worker)
-    #expect(world.workers[worker].held.map(\.attempt.operation) == [operation(1, 0)])
+    #expect(world.workers[worker].assigned.map(\.attempt.operation) == [operation(1, 0)])
   }
 }

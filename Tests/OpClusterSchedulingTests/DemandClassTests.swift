@@ -27,7 +27,7 @@ import Testing
   /// Runs one operation to its end a second later, and counts what the turns looked at.
   private func stepsOfOne(_ world: inout World) -> Int {
     let before = world.scheduler.assignmentPass.steps
-    guard let held = world.workers[0].held.first?.attempt.operation else { return .max }
+    guard let held = world.workers[0].assigned.first?.attempt.operation else { return .max }
     world.start(0, held)
     world.report(0)
     world.now = world.now + .seconds(1)
@@ -87,14 +87,14 @@ import Testing
     for _ in 0..<20 { steps.append(stepsOfOne(&world)) }
     #expect(steps.dropFirst().allSatisfy { $0 < 200 }, "\(steps)")
     world.join("w2", cpus: 8)
-    #expect(world.workers[1].held.isEmpty == false)
-    #expect(world.workers[1].held.allSatisfy { $0.attempt.operation.graph.number == 2 })
+    #expect(world.workers[1].assigned.isEmpty == false)
+    #expect(world.workers[1].assigned.allSatisfy { $0.attempt.operation.graph.number == 2 })
     world.workers.append(
       FakeWorker(name: "w3", session: WorkerSession(33), peer: PeerID(333)))
     world.workers[2].capacity = Resources(cpus: ResourceAmount(3), memoryBytes: .max / 2)
     world.greet(2)
-    #expect(world.workers[2].held.isEmpty == false)
-    #expect(world.workers[2].held[0].attempt.operation == operation(1, 0))
+    #expect(world.workers[2].assigned.isEmpty == false)
+    #expect(world.workers[2].assigned[0].attempt.operation == operation(1, 0))
   }
 
   // Many that wait for one licence, each with another demand, are looked at once and no more.
@@ -149,7 +149,7 @@ import Testing
       #expect(world.scheduler.classes.slots <= 103)
     }
     world.join("w1", cpus: 8)
-    #expect(world.workers[0].held.map(\.attempt.operation.index) == [0, 1, 2])
+    #expect(world.workers[0].assigned.map(\.attempt.operation.index) == [0, 1, 2])
   }
 
   // A line forgets what has left it, however often one comes and goes; a replay as well.
@@ -164,6 +164,6 @@ import Testing
     #expect(world.scheduler.queues[0].line.runCount <= 1_024)
     #expect(world.replayed().queues[0].line.runCount <= 1_024)
     world.join("w1", cpus: 8)
-    #expect(world.workers[0].held.map(\.attempt.operation.index) == [1, 0])
+    #expect(world.workers[0].assigned.map(\.attempt.operation.index) == [1, 0])
   }
 }

@@ -17,7 +17,7 @@ import Testing
     var joined = graph(["join", "first"], [("first", "join")])
     joined.templates[0].work = .nothing
     world.ask(.submit(joined))
-    #expect(world.workers[worker].held.map(\.attempt.operation) == [operation(2, 1)])
+    #expect(world.workers[worker].assigned.map(\.attempt.operation) == [operation(2, 1)])
     for demandClass in 0..<world.scheduler.classes.slots
     where world.scheduler.classes[demandClass].demandClass.isInside {
       #expect(!world.scheduler.fits(1, demandClass))

@@ -22,7 +22,7 @@ import Testing
     world.ask(.submit(many))
     while world.cell(1, 199) != nil {
       world.now = world.now + .milliseconds(1)
-      for dispatch in world.workers[0].held { world.start(0, dispatch.attempt.operation) }
+      for dispatch in world.workers[0].assigned { world.start(0, dispatch.attempt.operation) }
       for attempt in world.workers[0].executing { world.end(0, attempt.operation) }
       world.report(0)
     }
@@ -51,7 +51,7 @@ import Testing
 
   @Test func whatMayHaveBeenUnblockedIsAskedBackFirst() {
     var world = world(.succeeded)
-    let ahead = world.workers[0].held.filter { !$0.awaits.isEmpty }.map(\.attempt.operation)
+    let ahead = world.workers[0].assigned.filter { !$0.awaits.isEmpty }.map(\.attempt.operation)
     #expect(ahead == [Self.b, Self.z])
     world.start(0, Self.a)
     world.report(0)

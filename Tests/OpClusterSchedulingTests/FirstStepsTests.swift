@@ -68,7 +68,7 @@ import Testing
     world.start(0, operation(1, 0))
     world.end(0, operation(1, 0))
     world.report(0)
-    #expect(world.workers[0].held.count >= 4)
+    #expect(world.workers[0].assigned.count >= 4)
     #expect(world.scheduler.graphs[1].cells.pageCount <= 3)
     world.runAll()
     #expect(world.endings.first?.structure.row.counts[.succeeded] == 5_001)

@@ -120,7 +120,7 @@ import Testing
     let worker = world.join("w1")
     world.ask(.submit(graph(["a"])))
     #expect(world.workers[worker].ordersTaken == 1)
-    world.workers[worker].held = []
+    world.workers[worker].assigned = []
     world.workers[worker].ordersTaken = 0
     for _ in 0..<20 {
       world.tick(after: .seconds(1))
@@ -322,7 +322,7 @@ import Testing
     world.ask(.submit(many(100)))
     for _ in 0..<4 {
       world.now = world.now + .milliseconds(1)
-      for dispatch in world.workers[0].held { world.start(0, dispatch.attempt.operation) }
+      for dispatch in world.workers[0].assigned { world.start(0, dispatch.attempt.operation) }
       for attempt in world.workers[0].executing { world.end(0, attempt.operation) }
       world.report(0)
     }
@@ -330,7 +330,7 @@ import Testing
     chain.elementEdges = ElementEdges(from: [0, 1], to: [1, 2], policies: [.succeeded])
     for at in chain.templates.indices { chain.templates[at].priority = .high }
     world.ask(.submit(chain))
-    let along = world.workers[0].held.filter { !$0.awaits.isEmpty }.map(\.attempt)
+    let along = world.workers[0].assigned.filter { !$0.awaits.isEmpty }.map(\.attempt)
     #expect(along.map(\.operation) == [operation(2, 1), operation(2, 2)])
     world.workers[0].answersRecalls = false
     world.ask(.setPriority(.operations([operation(2, 0)]), .veryHigh))

@@ -169,7 +169,7 @@ import Testing
       let reply = world.ask(.submit(graph))
       if case .accepted = reply { #expect(isTaken) } else { #expect(!isTaken) }
       if isTaken, !letGo {
-        #expect(world.workers[0].held.first?.inputs.first?.output?.count == 100)
+        #expect(world.workers[0].assigned.first?.inputs.first?.output?.count == 100)
       }
       if isTaken, letGo { #expect(world.scheduler.state.lacksOutput(operation(2, 0))) }
       #expect(world.scheduler.brokenInvariant() == nil)
@@ -267,7 +267,7 @@ import Testing
     restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
     #expect(restored.brokenInvariant() == nil)
     world.ask(.hold(.operations([operation(2, 0)]), false))
-    #expect(world.workers[0].held.first?.inputs.first?.output?.count == 10)
+    #expect(world.workers[0].assigned.first?.inputs.first?.output?.count == 10)
     world.runAll()
     #expect(world.scheduler.graphs.numbers.isEmpty)
   }

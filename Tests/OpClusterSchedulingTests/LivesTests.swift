@@ -45,17 +45,17 @@ extension World {
     let kept = try world.submit(["kept"])
     let copied = world.journal.count
     let lost = try world.submit(["lost"])
-    #expect(world.workers[worker].held.map(\.attempt.operation.graph) == [kept, lost])
+    #expect(world.workers[worker].assigned.map(\.attempt.operation.graph) == [kept, lost])
     world.restore(without: world.journal.count - copied)
     world.greet(worker)
     #expect(world.refusalCodes(worker) == [.otherHistory])
-    #expect(world.workers[worker].held.count == 2, "nothing of it was reconciled")
+    #expect(world.workers[worker].assigned.count == 2, "nothing of it was reconciled")
     // Another session of the same name is taken, and gets what the journal knows.
     world.workers[worker].session.number += 1
     world.workers[worker].known = nil
-    world.workers[worker].held = []
+    world.workers[worker].assigned = []
     world.greet(worker)
-    #expect(world.workers[worker].held.map(\.attempt.operation.graph) == [kept])
+    #expect(world.workers[worker].assigned.map(\.attempt.operation.graph) == [kept])
     #expect(world.brokenInvariant == nil)
   }
 
@@ -71,7 +71,7 @@ extension World {
     world.greet(worker)
     #expect(world.refusalCodes(worker) == [])
     #expect(world.workers[worker].session == session)
-    #expect(world.workers[worker].held.map(\.attempt.operation.graph) == [graph])
+    #expect(world.workers[worker].assigned.map(\.attempt.operation.graph) == [graph])
   }
 
   // Two copies of one journal that both went on have the same epochs, and are told apart.
@@ -166,12 +166,12 @@ extension World {
     world.restore(without: 0, isMarked: true)
     let worker = world.join("w1")
     try world.submit(["free"])
-    #expect(world.workers[worker].held.count == 1, "only what is not exclusive")
+    #expect(world.workers[worker].assigned.count == 1, "only what is not exclusive")
     #expect(!world.scheduler.isSettled(at: world.now))
     let why = world.ask(.explain(Selection(graphs: .all)))
     #expect("\(String(describing: why))".contains("this journal was restored"))
     var seconds = 0
-    while world.workers[worker].held.count < 2, seconds < 60 {
+    while world.workers[worker].assigned.count < 2, seconds < 60 {
       world.tick(after: .seconds(1))
       world.report(worker)
       seconds += 1

@@ -79,7 +79,7 @@ import Testing
     _ world: inout World, _ line: inout Line, _ chance: inout Seeded
   ) {
     let free = line.entries.indices.filter {
-      !line.entries[$0].isDone && world.holder(of: line.entries[$0].id) == nil
+      !line.entries[$0].isDone && world.worker(of: line.entries[$0].id) == nil
     }
     guard let at = free.randomElement(using: &chance) else { return }
     let priority = Priority.allCases.randomElement(using: &chance) ?? .normal
@@ -95,7 +95,7 @@ import Testing
   /// a second, so that nothing is fetched ahead.
   @discardableResult
   private func runOne(_ world: inout World, _ line: inout Line, _ seed: UInt64) -> Bool {
-    guard let held = world.workers[0].held.first?.attempt.operation else { return false }
+    guard let held = world.workers[0].assigned.first?.attempt.operation else { return false }
     world.start(0, held)
     world.report(0)
     world.now = world.now + .seconds(1)
@@ -105,7 +105,7 @@ import Testing
     }
     let expected = line.next()
     world.report(0)
-    #expect(world.workers[0].held.map(\.attempt.operation) == [expected].compactMap { $0 })
+    #expect(world.workers[0].assigned.map(\.attempt.operation) == [expected].compactMap { $0 })
     return true
   }
 

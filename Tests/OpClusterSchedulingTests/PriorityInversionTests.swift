@@ -56,7 +56,7 @@ private struct Course {
   }
 
   private func best(_ at: Int) -> OperationID? {
-    let first = world.workers[at].held.max { one, other in
+    let first = world.workers[at].assigned.max { one, other in
       one.priority == other.priority ? one.place > other.place : one.priority < other.priority
     }
     return first?.attempt.operation
@@ -66,7 +66,7 @@ private struct Course {
     _ operation: OperationID, _ at: Int, _ duration: (OperationID) -> Span
   ) {
     let own = ready[operation]?.priority ?? .normal
-    let held = Set(world.workers.flatMap { $0.held.map(\.attempt.operation) })
+    let held = Set(world.workers.flatMap { $0.assigned.map(\.attempt.operation) })
     let isOvertaking = ready.contains { other, stand in
       stand.priority > own && stand.since + grace < world.now && !held.contains(other)
     }
@@ -87,7 +87,7 @@ private struct Course {
     var course = Course(workers: workers, cpus: cpus)
     course.submit(UInt32(workers) * UInt32(cpus) * 150, .low)
     for _ in 0..<60 { course.step { _ in .milliseconds(1) } }
-    let held = course.world.workers.map(\.held.count)
+    let held = course.world.workers.map(\.assigned.count)
     #expect(held.allSatisfy { $0 > 1 }, "they hold too little for this to show anything: \(held)")
     for priority in [Priority.normal, .high, .normal, .veryHigh] {
       course.submit(8 * UInt32(workers), priority)
@@ -117,7 +117,7 @@ private struct Course {
     #expect(course.world.scheduler.brokenInvariant() == nil)
   }
 
-  // What is better is handed over beside what a worker holds, up to `Limits.heldPerWorker`; the
+  // What is better is handed over beside what a worker holds, up to `Limits.assignedPerWorker`; the
   // counts by rank follow every change of what is held.
   @Test func ranksAreCounted() {
     var worker = WorkerRecord.blank
@@ -125,20 +125,20 @@ private struct Course {
       Rank(.default, queue: 0, level: 1), Rank(.default, queue: 0, level: 3)
     )
     #expect(worker.room(for: low, within: 1_000) == 1_000)
-    for _ in 0..<1_000 { worker.hold(low) }
+    for _ in 0..<1_000 { worker.assign(low) }
     #expect(
       worker.room(for: low, within: 1_000) == 0 && worker.room(for: high, within: 1_000) == 1_000)
     #expect(worker.room(for: Rank(.background, queue: 2, level: 5), within: 1_000) == 0)
     // Levels of other queues do not compare (S50).
     #expect(worker.room(for: Rank(.default, queue: 1, level: 5), within: 1_000) == 0)
     #expect(worker.room(for: Rank(.userInitiated, queue: 1, level: 0), within: 1_000) == 1_000)
-    for _ in 0..<400 { worker.hold(high) }
+    for _ in 0..<400 { worker.assign(high) }
     #expect(worker.room(for: high, within: 1_000) == 600)
-    for _ in 0..<900 { worker.letGo(low) }
-    #expect(worker.room(for: low, within: 1_000) == 500 && worker.held == 500)
-    while worker.held < Limits.heldPerWorker { worker.hold(low) }
+    for _ in 0..<900 { worker.unassign(low) }
+    #expect(worker.room(for: low, within: 1_000) == 500 && worker.assigned == 500)
+    while worker.assigned < Limits.assignedPerWorker { worker.assign(low) }
     #expect(worker.room(for: high, within: 1_000) == 0)
-    worker.letGo(low)
+    worker.unassign(low)
     #expect(worker.room(for: high, within: 1_000) == 600)
   }
 
@@ -162,7 +162,7 @@ private struct Course {
     course.world.invariantChecks = .afterEveryTurn
     course.submit(100, .low)
     for _ in 0..<30 { course.step { _ in .milliseconds(1) } }
-    let held = try #require(course.world.workers[0].held.last?.attempt.operation)
+    let held = try #require(course.world.workers[0].assigned.last?.attempt.operation)
     course.world.ask(.changeQueue("default", QueueChange(qos: .userInitiated)))
     course.world.ask(.setPriority(.operations([held]), .high))
     #expect(course.world.brokenInvariant == nil)

@@ -115,7 +115,7 @@ struct Seeded: RandomNumberGenerator {
     world.now = world.now + .milliseconds(Int64(chance.below(30)))
     switch chance.below(20) {
     case 0...2:
-      if let dispatch = world.workers[at].held.first(where: { $0.awaits.isEmpty }) {
+      if let dispatch = world.workers[at].assigned.first(where: { $0.awaits.isEmpty }) {
         world.start(at, dispatch.attempt.operation)
       }
     case 3...5:

@@ -344,7 +344,7 @@ struct ScriptPlayer {
 
   private mutating func restart(_ at: Int) {
     world.workers[at].session.number += 1000
-    world.workers[at].held = []
+    world.workers[at].assigned = []
     world.workers[at].executing = []
     world.workers[at].outbox = []
     world.workers[at].known = nil
@@ -356,7 +356,8 @@ struct ScriptPlayer {
     let name0 = world.workers[at].name
     switch verb {
     case "start":
-      guard let held = world.workers[at].held.first(where: { $0.attempt.operation == id }) else {
+      guard let held = world.workers[at].assigned.first(where: { $0.attempt.operation == id })
+      else {
         throw ScriptError("\(name0) does not hold \(name)")
       }
       if !held.awaits.isEmpty { throw ScriptError("\(name) still waits at \(name0)") }
@@ -377,7 +378,7 @@ struct ScriptPlayer {
         let fraction = (Double(value) ?? 0) / 100
         world.workers[at].outbox.append(.progress(attempt, fraction: fraction, text: "so far"))
       }
-    case "forget": world.workers[at].held.removeAll { $0.attempt.operation == id }
+    case "forget": world.workers[at].assigned.removeAll { $0.attempt.operation == id }
     case "claim":
       // Says that it ended an attempt that may never have been its own.
       let attempt = AttemptID(operation: id, attempt: UInt32(value) ?? 1)

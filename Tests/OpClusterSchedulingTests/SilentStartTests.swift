@@ -44,11 +44,11 @@ import Testing
     world.join("w1", cpus: 1)
     for _ in 0..<4 {
       world.now = world.now + .milliseconds(1)
-      for dispatch in world.workers[0].held { world.start(0, dispatch.attempt.operation) }
+      for dispatch in world.workers[0].assigned { world.start(0, dispatch.attempt.operation) }
       for attempt in world.workers[0].executing { world.end(0, attempt.operation) }
       world.report(0)
     }
-    #expect(world.workers[0].held.count > 2)
+    #expect(world.workers[0].assigned.count > 2)
     for _ in 0..<20 { world.tick(after: .seconds(1)) }
     world.join("w2")
     world.runAll()

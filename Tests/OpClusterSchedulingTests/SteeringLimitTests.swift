@@ -114,7 +114,7 @@ import Testing
     #expect(refusal.code == .limitExceeded)
     world.ask(.addBlocks(operation(1, 0), most))
     world.ask(.hold(.operations([operation(1, 0), operation(1, 1)]), false))
-    let arguments = world.workers[worker].held.map(\.argument)
+    let arguments = world.workers[worker].assigned.map(\.argument)
     #expect(arguments == [[1, 2] + most, [3]])
   }
 

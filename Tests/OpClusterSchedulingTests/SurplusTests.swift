@@ -17,7 +17,7 @@ import Testing
     world.tick(after: .milliseconds(900))
     world.workers[0].answersRecalls = false
     world.ask(.submit(graph(["short"])))
-    #expect(world.workers[0].held.map(\.attempt.operation) == [operation(2, 0)])
+    #expect(world.workers[0].assigned.map(\.attempt.operation) == [operation(2, 0)])
     #expect(world.workers[0].recalls.isEmpty)
   }
 
@@ -30,11 +30,11 @@ import Testing
     world.ask(.submit(many))
     for _ in 0..<4 {
       world.now = world.now + .milliseconds(1)
-      for dispatch in world.workers[0].held { world.start(0, dispatch.attempt.operation) }
+      for dispatch in world.workers[0].assigned { world.start(0, dispatch.attempt.operation) }
       for attempt in world.workers[0].executing { world.end(0, attempt.operation) }
       world.report(0)
     }
-    world.start(0, world.workers[0].held[0].attempt.operation)
+    world.start(0, world.workers[0].assigned[0].attempt.operation)
     world.report(0)
     return world
   }
@@ -42,23 +42,23 @@ import Testing
   // What was fetched ahead stays while nobody else could take it.
   @Test(.checks("S47", "S148")) func whatNobodyElseCanTakeStays() {
     var world = slowWorld()
-    let held = world.workers[0].held.count
+    let held = world.workers[0].assigned.count
     #expect(held > 2, "short operations are fetched ahead")
     world.tick(after: .milliseconds(500))
     world.report(0)
-    #expect(world.workers[0].held.count == held)
+    #expect(world.workers[0].assigned.count == held)
   }
 
   // Another worker takes as many as it has room for, and no more come back.
   @Test(.checks("S47")) func whatAnotherWorkerCanTakeComesBack() {
     var world = slowWorld()
-    let held = world.workers[0].held.count
+    let held = world.workers[0].assigned.count
     world.tick(after: .milliseconds(500))
     world.join("w2", cpus: 2)
     world.tick(after: .milliseconds(60))
     world.report(0)
-    #expect(world.workers[0].held.count == held - 2)
-    #expect(world.workers[1].held.count == 2)
+    #expect(world.workers[0].assigned.count == held - 2)
+    #expect(world.workers[1].assigned.count == 2)
     world.runAll()
     #expect(world.endings.count == 1)
     #expect(world.brokenInvariant == nil)
@@ -75,15 +75,15 @@ import Testing
     world.ask(.submit(urgent))
     world.tick(after: .milliseconds(100))
     world.report(0)
-    #expect(world.workers[0].held.isEmpty)
+    #expect(world.workers[0].assigned.isEmpty)
     world.end(0, world.workers[0].executing[0].operation)
     world.report(0)
-    #expect(world.workers[0].held.first?.attempt.operation == operation(2, 0))
+    #expect(world.workers[0].assigned.first?.attempt.operation == operation(2, 0))
 
     // As long as it is fast it gets it at once, and takes it first by its own order.
     var fast = slowWorld(of: 3_000)
     fast.ask(.submit(urgent))
-    #expect(fast.workers[0].held.contains { $0.attempt.operation == operation(2, 0) })
+    #expect(fast.workers[0].assigned.contains { $0.attempt.operation == operation(2, 0) })
     #expect(fast.workers[0].recalls.isEmpty && fast.brokenInvariant == nil)
   }
 }

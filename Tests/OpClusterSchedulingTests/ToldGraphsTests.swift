@@ -68,7 +68,7 @@ import Testing
     for at in submission.templates.indices.dropLast() { submission.templates[at].isHeld = true }
     world.ask(.submit(submission))
     world.join("w1")
-    #expect(world.workers[0].held.map(\.attempt.operation.index) == [UInt32(count - 1)])
+    #expect(world.workers[0].assigned.map(\.attempt.operation.index) == [UInt32(count - 1)])
     #expect(world.scheduler.conversations[1].toldTemplates[GraphID(1)]?.count == 1)
     #expect(world.scheduler.brokenInvariant() == nil)
   }

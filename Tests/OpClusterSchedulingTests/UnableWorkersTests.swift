@@ -32,7 +32,7 @@ extension World {
   /// Ends whatever a worker was given; how many that were.
   @discardableResult
   fileprivate mutating func endAll(_ at: Int, _ result: AttemptResult = .success) -> Int {
-    let given = workers[at].held.map(\.attempt.operation)
+    let given = workers[at].assigned.map(\.attempt.operation)
     for operation in given {
       start(at, operation)
       end(at, operation, result)
@@ -99,14 +99,14 @@ extension World {
     template.demand = Resources(cpus: ResourceAmount(2))
     submission.templates.append(template)
     world.ask(.submit(submission))
-    let first = try #require(world.holder(of: operation(1, 0)))
+    let first = try #require(world.worker(of: operation(1, 0)))
     world.endAll(first, unable)
     let second = 2 - first
-    #expect(world.holder(of: operation(1, 0)) == second)
+    #expect(world.worker(of: operation(1, 0)) == second)
     world.input(.worker(world.workers[second].peer, .goodbye))
-    world.workers[second].held = []
+    world.workers[second].assigned = []
     world.tick(after: .milliseconds(200))
-    #expect(world.holder(of: operation(1, 0)) == first)
+    #expect(world.worker(of: operation(1, 0)) == first)
   }
 
   /// What becomes of others than the worker that cannot start an operation, until they are back.
@@ -136,10 +136,10 @@ extension World {
       world.greet(0)
     }
     world.endAll(0, unable)
-    #expect(world.endings.isEmpty && world.holder(of: id) == nil, "it waits for the other")
+    #expect(world.endings.isEmpty && world.worker(of: id) == nil, "it waits for the other")
     if comesBack {
       if absence == .silent { world.report(1) } else { world.greet(1) }
-      #expect(world.holder(of: id) == 1)
+      #expect(world.worker(of: id) == 1)
       world.endAll(1)
     } else {
       var waited = Span.zero
@@ -170,7 +170,7 @@ extension World {
     // No worker is to blame: the next graph runs at once on all of them.
     for at in 0..<workers { #expect(world.row(at)?.trouble == "", "w\(at)") }
     world.submit(UInt32(2 * workers))
-    for at in 0..<workers { #expect(world.workers[at].held.count == 2, "w\(at)") }
+    for at in 0..<workers { #expect(world.workers[at].assigned.count == 2, "w\(at)") }
   }
 
   // A retry policy counts what several agree about, once for all of them.
@@ -200,7 +200,7 @@ extension World {
     while world.endings.count < 2, rounds < 400 {
       rounds += 1
       for at in 0..<workers {
-        let given = world.workers[at].held.map(\.attempt.operation)
+        let given = world.workers[at].assigned.map(\.attempt.operation)
         for operation in given {
           world.start(at, operation)
           let isGood = operation.graph.number == good
@@ -241,7 +241,7 @@ extension World {
     #expect(world.row(0)?.trouble == "", "nobody has been seen to run what it could not")
     // Another stage is another matter: it may be able to start that.
     world.submit(2)
-    #expect(world.workers[0].held.count == 2)
+    #expect(world.workers[0].assigned.count == 2)
     #expect(world.endAll(0) == 2)
     #expect(world.brokenInvariant == nil)
   }
@@ -256,7 +256,7 @@ extension World {
     world.submit(200)
     var (failed, ran) = (0, 0)
     for _ in 0..<120 where world.endings.count < 2 {
-      for operation in world.workers[0].held.map(\.attempt.operation) {
+      for operation in world.workers[0].assigned.map(\.attempt.operation) {
         let isLacking = operation.graph.number == lacking
         if isLacking { failed += 1 } else { ran += 1 }
         world.start(0, operation)
@@ -281,17 +281,17 @@ extension World {
     for round in 1...Limits.stagesBeforeRest {
       #expect(world.row(0)?.isSetAside == false)
       world.submit(2)
-      #expect(world.workers[0].held.count == 1, "\(round)")
+      #expect(world.workers[0].assigned.count == 1, "\(round)")
       while world.endAll(0, unable) + world.endSlowly(1) > 0 {}
     }
     #expect(world.row(0)?.isSetAside == true && world.row(0)?.trouble.contains("/data") == true)
     #expect(world.setAside.isEmpty, "a first rest is nothing that people have to look at")
     world.submit(100)
-    #expect(world.workers[0].held.isEmpty)
+    #expect(world.workers[0].assigned.isEmpty)
     world.tick(after: Limits.firstRest)
     #expect(world.endAll(0, unable) == 1)
     world.tick(after: Limits.firstRest)
-    #expect(world.workers[0].held.isEmpty, "twice as long")
+    #expect(world.workers[0].assigned.isEmpty, "twice as long")
     world.tick(after: Limits.firstRest)
     #expect(world.endAll(0, unable) == 1)
     // From the third rest on observers are told, and of the end of that.
@@ -332,7 +332,7 @@ extension World {
         world.report(0)
         world.report(1)
       }
-      #expect(world.workers[0].held.isEmpty, "round \(round): it rests for \(rest)")
+      #expect(world.workers[0].assigned.isEmpty, "round \(round): it rests for \(rest)")
       world.tick(after: .milliseconds(1))
       given = world.endAll(0, unable)
       #expect(given == 1, "round \(round)")
@@ -360,7 +360,7 @@ extension World {
         .workerSetAside(worker, stage, reason: reason), .workerResumed(worker, stage),
       ])
     world.tick(after: .zero)
-    #expect(world.workers[0].held.count >= 4 && world.row(0)?.trouble == "")
+    #expect(world.workers[0].assigned.count >= 4 && world.row(0)?.trouble == "")
     guard case .refused(let refusal) = world.ask(.resumeWorker("none")) else {
       Issue.record("there is none")
       return
@@ -394,7 +394,7 @@ extension World {
       }
     }
     #expect(world.setAside.count == 1)
-    let tried = try #require(world.workers[0].held.first?.attempt.operation)
+    let tried = try #require(world.workers[0].assigned.first?.attempt.operation)
     world.start(0, tried)
     world.end(0, tried, .success)
     let next = world.nextReport(of: 0)
@@ -414,35 +414,35 @@ extension World {
   // have been heard of is enough.
   @Test func tries() throws {
     var world = worldBeforeATry()
-    let tried = try #require(world.workers[0].held.first?.attempt.operation)
-    #expect(world.workers[0].held.count == 1)
+    let tried = try #require(world.workers[0].assigned.first?.attempt.operation)
+    #expect(world.workers[0].assigned.count == 1)
     world.start(0, tried)
     world.report(0)
-    #expect(world.workers[0].held.isEmpty, "a start may still turn out to be none")
+    #expect(world.workers[0].assigned.isEmpty, "a start may still turn out to be none")
     world.tick(after: Limits.startIsCertain)
-    #expect(world.workers[0].held.count >= 3, "it has started something: the rest of its room")
+    #expect(world.workers[0].assigned.count >= 3, "it has started something: the rest of its room")
     #expect(world.row(0)?.trouble == "")
 
     // Told as begun in one report, as what cannot be started in the next.
     var late = worldBeforeATry()
-    let begun = try #require(late.workers[0].held.first?.attempt.operation)
+    let begun = try #require(late.workers[0].assigned.first?.attempt.operation)
     late.start(0, begun)
     late.report(0)
     late.end(0, begun, unable)
     late.report(0)
     late.tick(after: Limits.startIsCertain)
-    #expect(late.workers[0].held.isEmpty && late.row(0)?.trouble.contains("1 s") == true)
+    #expect(late.workers[0].assigned.isEmpty && late.row(0)?.trouble.contains("1 s") == true)
 
     var other = worldBeforeATry()
     var passed = Span.zero
     while passed < Limits.longestTry {
-      #expect(other.workers[0].held.count == 1)
+      #expect(other.workers[0].assigned.count == 1)
       other.tick(after: .milliseconds(500))
       passed = passed + .milliseconds(500)
       other.report(0)
       other.report(1)
     }
-    #expect(other.workers[0].held.count == 2, "it is given another one")
+    #expect(other.workers[0].assigned.count == 2, "it is given another one")
   }
 
   // What is remembered of a worker is bounded: `Limits.unableOperationsKept` of a stage, and

@@ -44,7 +44,7 @@ extension World {
     var world = World()
     world.join("a", cpus: 2)
     world.submit(1)
-    let attempt = try #require(world.workers[0].held.first?.attempt)
+    let attempt = try #require(world.workers[0].assigned.first?.attempt)
     world.start(0, attempt.operation)
     world.report(0)
     let (healthy, before) = (world.row(0), world.why(attempt.operation))
@@ -65,23 +65,23 @@ extension World {
     var world = World()
     world.join("a", cpus: 1)
     world.submit(1)
-    let attempt = try #require(world.workers[0].held.first?.attempt)
+    let attempt = try #require(world.workers[0].assigned.first?.attempt)
     world.start(0, attempt.operation)
     world.end(0, attempt.operation)
     world.report(0, unkillable: [attempt], cpus: 1)
     world.submit(1)
-    #expect(world.workers[0].held.isEmpty, "\(world.workers[0].held)")
+    #expect(world.workers[0].assigned.isEmpty, "\(world.workers[0].assigned)")
     let row = world.row(0)
     #expect(row?.capacity.cpus == ResourceAmount(1) && row?.free.cpus == .zero)
     // Elsewhere it runs, and here as well once there is room again.
     world.join("b", cpus: 1)
-    #expect(world.workers[1].held.count == 1)
-    world.start(1, try #require(world.workers[1].held.first?.attempt.operation))
+    #expect(world.workers[1].assigned.count == 1)
+    world.start(1, try #require(world.workers[1].assigned.first?.attempt.operation))
     world.report(1)
     world.submit(1)
-    #expect(world.workers[0].held.isEmpty)
+    #expect(world.workers[0].assigned.isEmpty)
     world.report(0)
-    #expect(world.workers[0].held.count == 1)
+    #expect(world.workers[0].assigned.count == 1)
     #expect(world.brokenInvariant == nil)
   }
 
@@ -92,10 +92,10 @@ extension World {
     for amount in [2, Int64.max / 10_000] {
       world.report(0, unkillable: [], cpus: amount)
       world.submit(1)
-      #expect(world.workers[0].held.isEmpty)
+      #expect(world.workers[0].assigned.isEmpty)
     }
     world.report(0)
-    #expect(!world.workers[0].held.isEmpty)
+    #expect(!world.workers[0].assigned.isEmpty)
     #expect(world.brokenInvariant == nil)
   }
 }

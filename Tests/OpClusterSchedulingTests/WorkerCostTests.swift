@@ -33,7 +33,7 @@ import Testing
     var world = world(workers: count)
     world.ask(.submit(array(UInt32(count + 1_000))))
     for at in 0..<count {
-      world.start(at, world.workers[at].held[0].attempt.operation)
+      world.start(at, world.workers[at].assigned[0].attempt.operation)
       world.report(at)
     }
     var most = 0
@@ -43,7 +43,7 @@ import Testing
       let running = world.workers[at].executing[0].operation
       world.end(at, running)
       most = max(most, looks(&world) { $0.report(at) })
-      guard let next = world.workers[at].held.first?.attempt.operation else {
+      guard let next = world.workers[at].assigned.first?.attempt.operation else {
         Issue.record("worker \(at) has nothing to do")
         return
       }

@@ -16,7 +16,7 @@ struct FakeWorker {
   var conversation: Conversation?
   /// How far the coordinator's log was told to it.
   var known: HistoryMark?
-  var held: [Dispatch] = []
+  var assigned: [Dispatch] = []
   var executing: [AttemptID] = []
   var outbox: [WorkerReport.Entry] = []
   var reports: UInt64 = 0
@@ -162,7 +162,7 @@ struct World {
     let worker = workers[at]
     var hello = WorkerHello(
       name: worker.name, session: worker.session, capacity: worker.capacity,
-      types: worker.types, held: worker.held.map(\.attempt),
+      types: worker.types, assigned: worker.assigned.map(\.attempt),
       executing: worker.executing + worker.outbox.compactMap(\.endedAttempt))
     hello.known = worker.known
     hello.labels = worker.labels
@@ -186,11 +186,11 @@ struct World {
     return .worker(workers[at].peer, .report(report))
   }
 
-  /// Starts a held attempt, if its local dependencies allow; reported with the next report.
+  /// Starts an assigned attempt, if its local dependencies allow; reported with the next report.
   mutating func start(_ at: Int, _ operation: OperationID) {
-    guard let held = workers[at].held.firstIndex(where: { $0.attempt.operation == operation })
+    guard let place = workers[at].assigned.firstIndex(where: { $0.attempt.operation == operation })
     else { return }
-    let attempt = workers[at].held.remove(at: held).attempt
+    let attempt = workers[at].assigned.remove(at: place).attempt
     workers[at].executing.append(attempt)
     workers[at].started.append(attempt)
     workers[at].outbox.append(.started(attempt))
@@ -204,14 +204,14 @@ struct World {
   }
 
   /// The worker that holds or runs an operation.
-  func holder(of operation: OperationID) -> Int? {
+  func worker(of operation: OperationID) -> Int? {
     workers.firstIndex { worker in
-      worker.held.contains { $0.attempt.operation == operation }
+      worker.assigned.contains { $0.attempt.operation == operation }
         || worker.executing.contains { $0.operation == operation }
     }
   }
 
-  /// Starts and ends whatever is held, in the workers' own order, until nothing moves.
+  /// Starts and ends whatever is assigned, in the workers' own order, until nothing moves.
   mutating func runAll(
     result: (OperationID) -> AttemptResult = { _ in .success },
     starting: (OperationID) -> Void = { _ in }
@@ -220,7 +220,7 @@ struct World {
     while moved {
       moved = false
       for at in workers.indices {
-        for dispatch in workers[at].held where dispatch.awaits.isEmpty {
+        for dispatch in workers[at].assigned where dispatch.awaits.isEmpty {
           starting(dispatch.attempt.operation)
           start(at, dispatch.attempt.operation)
         }
@@ -282,7 +282,7 @@ extension FakeWorker {
       ordersTaken = orders.number
       known?.commit = orders.commit
       if orders.drain { wasToldToDrain = true }
-      held += orders.dispatches
+      assigned += orders.dispatches
       cancels += orders.cancels.map(\.attempt)
       for attempt in orders.stale { drop(attempt) }
       for attempt in orders.recalls {
@@ -292,8 +292,8 @@ extension FakeWorker {
   }
 
   mutating func answerRecall(_ attempt: AttemptID) {
-    if held.contains(where: { $0.attempt == attempt }) {
-      held.removeAll { $0.attempt == attempt }
+    if assigned.contains(where: { $0.attempt == attempt }) {
+      assigned.removeAll { $0.attempt == attempt }
       outbox.append(.recalled(attempt))
     } else {
       outbox.append(.alreadyStarted(attempt))
@@ -302,7 +302,7 @@ extension FakeWorker {
 
   private mutating func drop(_ attempt: AttemptID) {
     stale.append(attempt)
-    held.removeAll { $0.attempt == attempt }
+    assigned.removeAll { $0.attempt == attempt }
     executing.removeAll { $0 == attempt }
   }
 
@@ -310,8 +310,8 @@ extension FakeWorker {
   mutating func clearAwaits() {
     for entry in outbox {
       guard case .finished(let attempt, let result) = entry else { continue }
-      for at in held.indices {
-        held[at].awaits.removeAll {
+      for at in assigned.indices {
+        assigned[at].awaits.removeAll {
           $0.operation == attempt.operation
             && $0.policy.isSatisfied(by: result.isSuccess ? .succeeded : .failed)
         }

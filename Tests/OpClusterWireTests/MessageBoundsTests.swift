@@ -175,7 +175,7 @@ extension MessageGenerator {
         cpus: ResourceAmount(4), memoryBytes: 1 << 30, gpus: ResourceAmount(tenThousandths: 5000),
         custom: [Resources.NamedAmount(name: "slot", amount: ResourceAmount(1))]),
       labels: [Label(key: "zone", value: "a")], types: [OperationType(name: "sum", version: 2)],
-      held: [AttemptID(operation: OperationID(graph: GraphID(3), index: 11), attempt: 2)],
+      assigned: [AttemptID(operation: OperationID(graph: GraphID(3), index: 11), attempt: 2)],
       executing: [
         AttemptID(operation: OperationID(graph: GraphID(3), index: 9), attempt: 1),
         AttemptID(operation: OperationID(graph: GraphID(3), index: 8), attempt: 1),

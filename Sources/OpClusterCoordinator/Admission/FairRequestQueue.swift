@@ -142,7 +142,7 @@ struct FairRequestQueue {
     while looked < round.count {
       if turn >= round.count { turn = 0 }
       let holder = round[turn]
-      if isHeldBack(holder, at: now) {
+      if isThrottled(holder, at: now) {
         turn += 1
         looked += 1
         continue
@@ -169,7 +169,7 @@ struct FairRequestQueue {
 
   /// Whether `next` would return a frame.
   mutating func hasNext(at now: Instant) -> Bool {
-    for holder in round where !isHeldBack(holder, at: now) { return true }
+    for holder in round where !isThrottled(holder, at: now) { return true }
     return false
   }
 
@@ -236,7 +236,7 @@ struct FairRequestQueue {
     lines[holder]?.time.question ?? CoordinatorLimits.FairQueue.firstQuestion
   }
 
-  private mutating func isHeldBack(_ holder: QuotaHolder, at now: Instant) -> Bool {
+  private mutating func isThrottled(_ holder: QuotaHolder, at now: Instant) -> Bool {
     guard let line = lines[holder], line.time.isOverdrawn(for: line.size, at: now)
     else { return false }
     return hasLighter(than: holder, using: 0, at: now)

@@ -9,7 +9,7 @@ import OpClusterWire
 
 extension CoordinatorLoop {
   /// Encodes an effect.
-  func held(_ effect: Effect) -> Held {
+  func encoded(_ effect: Effect) -> UnreleasedEffect {
     switch effect {
     case .toWorker(let peer, let message): .toWorker(peer, encoded(message))
     case .toClient(let peer, let request, let reply): .reply(peer, encoded(reply, request))
@@ -50,10 +50,10 @@ extension CoordinatorLoop {
 
   /// Sends effects that claim no fact at once.
   func say(_ effects: [Effect]) {
-    for effect in effects { perform(held(effect)) }
+    for effect in effects { perform(encoded(effect)) }
   }
 
-  func perform(_ item: Held) {
+  func perform(_ item: UnreleasedEffect) {
     switch item {
     case .toWorker(let peer, let bytes): workers.send(bytes, to: peer, at: now)
     case .reply(let peer, let bytes):

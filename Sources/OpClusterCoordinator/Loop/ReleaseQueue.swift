@@ -4,7 +4,7 @@
 import OpClusterModel
 
 /// An effect that leaves once its turn is durable.
-enum Held: Sendable {
+enum UnreleasedEffect: Sendable {
   case toWorker(PeerID, [UInt8])
   /// A reply; it ends one request in flight of the client.
   case reply(PeerID, [UInt8])
@@ -14,9 +14,9 @@ enum Held: Sendable {
 }
 
 /// The effects that wait for one commit.
-struct HeldTurn: Sendable {
+struct UnreleasedTurn: Sendable {
   var commit: UInt64
-  var items: [Held]
+  var items: [UnreleasedEffect]
   /// The events of the turn; nil if nobody had subscribed.
   var events: [EventRun]?
   /// The newest event of the cluster after this turn.
@@ -25,12 +25,12 @@ struct HeldTurn: Sendable {
   var since: Instant
 }
 
-extension HeldTurn {
+extension UnreleasedTurn {
   /// The bytes of its messages.
   fileprivate var bytes: Int { items.reduce(0) { $0 + $1.bytes } }
 }
 
-extension Held {
+extension UnreleasedEffect {
   fileprivate var bytes: Int {
     switch self {
     case .toWorker(_, let bytes), .reply(_, let bytes): bytes.count
@@ -41,7 +41,7 @@ extension Held {
 }
 
 struct ReleaseQueue {
-  private var turns: [HeldTurn] = []
+  private var turns: [UnreleasedTurn] = []
   private var head = 0
   /// The bytes of the waiting messages.
   private(set) var bytes = 0
@@ -54,7 +54,9 @@ struct ReleaseQueue {
   /// Whether nothing waits for the disk.
   var hasAllDurable: Bool { turns.last.map { $0.commit <= durable } ?? true }
   /// Whether so much waits for the disk that nothing more may be decided (G27).
-  var isFull: Bool { turns.count - head >= Limits.heldTurns || bytes >= Limits.heldBytes }
+  var isFull: Bool {
+    turns.count - head >= Limits.unreleasedTurns || bytes >= Limits.unreleasedBytes
+  }
 
   /// How long the oldest commit has waited for the disk; zero if none waits.
   func diskWait(at now: Instant) -> Span {
@@ -63,7 +65,7 @@ struct ReleaseQueue {
   }
 
   /// Adds a turn; commits must ascend.
-  mutating func hold(_ turn: HeldTurn) {
+  mutating func append(_ turn: UnreleasedTurn) {
     precondition(turns.last.map { $0.commit <= turn.commit } ?? true, "commits ascend")
     turns.append(turn)
     bytes += turn.bytes
@@ -72,7 +74,7 @@ struct ReleaseQueue {
   mutating func becameDurable(through commit: UInt64) { durable = max(durable, commit) }
 
   /// The oldest turn if it is durable.
-  mutating func next() -> HeldTurn? {
+  mutating func next() -> UnreleasedTurn? {
     guard head < turns.count, turns[head].commit <= durable else { return nil }
     let turn = turns[head]
     bytes -= turn.bytes

@@ -16,14 +16,14 @@ extension CoordinatorLoop {
   func keep() {
     say(work.turn.atOnce)
     tellOfRefusals()
-    var items: [Held] = []
+    var items: [UnreleasedEffect] = []
     items.reserveCapacity(work.turn.afterDurable.count + work.questions.count)
-    if work.hasInput { for effect in work.turn.afterDurable { items.append(held(effect)) } }
+    if work.hasInput { for effect in work.turn.afterDurable { items.append(encoded(effect)) } }
     if work.hasInput, !subscriptions.isEmpty { noteOwnGraphs() }
     answerQuestions(into: &items)
     let isDurable = work.hasInput && work.turn.isDurable
-    commits.release.hold(
-      HeldTurn(
+    commits.release.append(
+      UnreleasedTurn(
         commit: scheduler.lastCommit.number, items: items,
         events: isDurable && !subscriptions.isEmpty ? work.turn.events : isDurable ? nil : [],
         lastEvent: scheduler.lastEvent, since: now))

@@ -68,12 +68,13 @@ struct MemoryUse: Hashable, Sendable {
   /// Parses `/proc/self/statm`: pages of address space, resident pages, and more.
   init?(statm: String, pageBytes: UInt64) {
     let words = statm.split(whereSeparator: \.isWhitespace)
-    guard words.count >= 2, let pages = UInt64(words[0]), let held = UInt64(words[1]) else {
+    guard words.count >= 2, let pages = UInt64(words[0]), let residentPages = UInt64(words[1])
+    else {
       return nil
     }
     let (address, overflow) = pages.multipliedReportingOverflow(by: pageBytes)
-    let (resident, overflowHeld) = held.multipliedReportingOverflow(by: pageBytes)
-    guard !overflow, !overflowHeld else { return nil }
+    let (resident, overflowResident) = residentPages.multipliedReportingOverflow(by: pageBytes)
+    guard !overflow, !overflowResident else { return nil }
     self.init(resident: resident, address: address)
   }
 

@@ -11,12 +11,12 @@ extension CoordinatorLoop {
   // MARK: - Questions
 
   /// Answers questions with the state at the end of their turn, including exactly its newest event.
-  func answerQuestions(into items: inout [Held]) {
+  func answerQuestions(into items: inout [UnreleasedEffect]) {
     let isSlow = commits.release.diskWait(at: now) >= settings.diskPatience
     for question in work.questions {
       let start = Instant.now
       if isSlow, isKnownDurable(question.what) {
-        var own: [Held] = []
+        var own: [UnreleasedEffect] = []
         answer(question.peer, question.request, question.what, &own)
         for item in own { perform(item) }
       } else {
@@ -48,7 +48,7 @@ extension CoordinatorLoop {
   }
 
   private func answer(
-    _ peer: PeerID, _ request: RequestID, _ what: ClientRequest, _ items: inout [Held]
+    _ peer: PeerID, _ request: RequestID, _ what: ClientRequest, _ items: inout [UnreleasedEffect]
   ) {
     let known: Result<ClientReply, Refusal>
     do throws(Refusal) {
@@ -172,14 +172,14 @@ extension CoordinatorLoop {
 
   // MARK: - Logs
 
-  /// Asks the holder of the attempt for its log; otherwise asks the history which worker ran it.
+  /// Asks the worker of the attempt for its log; otherwise asks the history which worker ran it.
   func askLog(_ question: LogQuestion) {
     let operation = question.attempt.operation
-    if let holder = scheduler.holder(of: operation),
-      question.attempt.attempt.map({ $0 == holder.run }) ?? true
+    if let current = scheduler.currentAttempt(of: operation),
+      question.attempt.attempt.map({ $0 == current.run }) ?? true
     {
-      let attempt = AttemptID(operation: operation, attempt: holder.attempt)
-      return askWorker(question, attempt, holder.workerName)
+      let attempt = AttemptID(operation: operation, attempt: current.attempt)
+      return askWorker(question, attempt, current.workerName)
     }
     ask(.log(question))
   }

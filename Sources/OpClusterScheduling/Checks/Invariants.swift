@@ -19,7 +19,7 @@ extension Scheduler {
       let queue = queues[number]
       let found = queueTotals[number] ?? QueueTotals()
       let counted = QueueTotals(
-        members: queue.members, inFlight: queue.inFlight, held: queue.held,
+        members: queue.members, inFlight: queue.inFlight, assigned: queue.assigned,
         executing: queue.executing,
         barriers: queue.barrierCount, segments: queue.segments.reduce(0) { $0 + $1.unfinished })
       if found != counted { return "queue \(queue.settings.name): \(counted), found \(found)" }
@@ -46,14 +46,14 @@ extension Scheduler {
     for number in workers.numbers {
       let (worker, conversation) = (workers[number], conversations[number])
       let found = workerTotals[number] ?? WorkerTotals()
-      if found.held != worker.held || found.executing != worker.executing {
-        return "worker \(worker.name): \(worker.held)+\(worker.executing), found \(found)"
+      if found.assigned != worker.assigned || found.executing != worker.executing {
+        return "worker \(worker.name): \(worker.assigned)+\(worker.executing), found \(found)"
       }
-      if worker.heldByRank != found.heldByRank {
-        return "worker \(worker.name): \(worker.heldByRank), found \(found.heldByRank)"
+      if worker.assignedByRank != found.assignedByRank {
+        return "worker \(worker.name): \(worker.assignedByRank), found \(found.assignedByRank)"
       }
-      if worker.held == 0, conversation.heldBytes != 0 {
-        return "worker \(worker.name): \(conversation.heldBytes) bytes held in nothing"
+      if worker.assigned == 0, conversation.assignedBytes != 0 {
+        return "worker \(worker.name): \(conversation.assignedBytes) bytes assigned in nothing"
       }
       if conversation.withheld.filter({ isInUse($0) }) != classesWithheld(from: number) {
         return "worker \(worker.name): withheld \(conversation.withheld), wanted "
@@ -120,23 +120,23 @@ extension Scheduler {
   /// Progress and waits are kept only for attempts that a worker has.
   private func checkRunning() -> String? {
     for id in waits.keys.sorted() + progress.keys.sorted() {
-      let isHeld =
+      let isAtWorker =
         graphs.contains(id.graph.number) && graphs[id.graph.number].cell(id.index).worker != 0
-      if !isHeld { return "\(id) waits or makes progress, but no worker has it" }
+      if !isAtWorker { return "\(id) waits or makes progress, but no worker has it" }
     }
     return nil
   }
 
   private struct WorkerTotals: Equatable {
-    var held: UInt32 = 0
-    var heldByRank = RankCounts()
+    var assigned: UInt32 = 0
+    var assignedByRank = RankCounts()
     var executing: UInt32 = 0
     var cpus: Int64 = 0
   }
   private struct QueueTotals: Equatable {
     var members: UInt32 = 0
     var inFlight: UInt32 = 0
-    var held = RankCounts()
+    var assigned = RankCounts()
     var executing: UInt32 = 0
     var barriers: UInt32 = 0
     var segments: UInt32 = 0
@@ -181,7 +181,7 @@ extension Scheduler {
     // broken.
     var name: String { graph.shown(index) }
     if cell.phase == .finished {
-      if cell.worker != 0 { return "\(name) has ended but worker \(cell.worker) holds it" }
+      if cell.worker != 0 { return "\(name) has ended but worker \(cell.worker) has it" }
       return cell.ending.outcome == nil ? "\(name) has ended without an outcome" : nil
     }
     var open: UInt32 = 0
@@ -197,13 +197,13 @@ extension Scheduler {
     switch cell.phase {
     case .waiting where isClear && !cell.isHeld && !cell.isCancelled:
       if standsFree(graph, stage, index) { return "\(name) waits for nothing" }
-      return cell.worker == 0 ? nil : "\(name) waits but worker \(cell.worker) holds it"
+      return cell.worker == 0 ? nil : "\(name) waits but worker \(cell.worker) has it"
     case .ready where !isClear && !cell.isCancelled: return "\(name) is ready but blocked"
     case .dispatched where cell.worker == 0: return "\(name) is dispatched to nobody"
     case .dispatched where !isClear && !cell.flags.contains(.ahead) && !cell.isCancelled:
       return "\(name) is dispatched but blocked"
     case .waiting where cell.worker != 0, .ready where cell.worker != 0:
-      return "\(name) is \(cell.phase) but worker \(cell.worker) holds it"
+      return "\(name) is \(cell.phase) but worker \(cell.worker) has it"
     default: return nil
     }
   }
@@ -237,11 +237,12 @@ extension Scheduler {
     let demandClass = classes[graph.stages[stage].demandClass].demandClass
     let demand = demandClass.demand.cpus.tenThousandths
     workerTotals[cell.worker, default: WorkerTotals()].cpus += demand
-    if cell.isHeldUnstarted {
-      workerTotals[cell.worker, default: WorkerTotals()].held += 1
+    if cell.isAssigned {
+      workerTotals[cell.worker, default: WorkerTotals()].assigned += 1
       let id = OperationID(graph: graph.id, index: index)
-      workerTotals[cell.worker, default: WorkerTotals()].heldByRank.add(state.rank(of: id, stage))
-      queueTotals[queue, default: QueueTotals()].held.add(state.rank(of: id, stage))
+      workerTotals[cell.worker, default: WorkerTotals()].assignedByRank.add(
+        state.rank(of: id, stage))
+      queueTotals[queue, default: QueueTotals()].assigned.add(state.rank(of: id, stage))
     } else {
       workerTotals[cell.worker, default: WorkerTotals()].executing += 1
     }

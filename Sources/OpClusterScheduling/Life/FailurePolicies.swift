@@ -61,19 +61,19 @@ extension Scheduler {
     into turn: inout SchedulingTurn
   ) {
     var runs = OperationRuns(graph: graph)
-    var held: [OperationID] = []
+    var atWorkers: [OperationID] = []
     var later: [OperationID] = []
     for id in members {
-      let isHeld = graphs[graph.number].cell(id.index).worker != 0
-      if isHeld, state.isAwaitedAhead(id) {
+      let isAtWorker = graphs[graph.number].cell(id.index).worker != 0
+      if isAtWorker, state.isAwaitedAhead(id) {
         later.append(id)
       } else {
         runs.append(id.index)
-        if isHeld { held.append(id) }
+        if isAtWorker { atWorkers.append(id) }
       }
     }
     if !runs.isEmpty { commit(.cancelled([runs], .failurePolicy), into: &turn) }
-    tellHolders(held, into: &turn)
+    tellWorkers(atWorkers, into: &turn)
     for id in later {
       lingering.append(Lingering(id: id, cancelsRunning: cancelsRunning))
       state.recallAhead(of: id, into: &turn)
@@ -81,7 +81,7 @@ extension Scheduler {
     }
   }
 
-  /// Ends lingering members that no dependent held ahead of time awaits any more.
+  /// Ends lingering members that no dependent given ahead of time awaits any more.
   private mutating func endLingering(into turn: inout SchedulingTurn) {
     let members = lingering
     lingering = []
@@ -92,7 +92,7 @@ extension Scheduler {
         lingering.append(member)
       } else if member.cancelsRunning || !cell.isRunning {
         commit(.cancelled([OperationRuns(member.id)], .failurePolicy), into: &turn)
-        tellHolders([member.id], into: &turn)
+        tellWorkers([member.id], into: &turn)
       }
     }
   }

@@ -1,5 +1,5 @@
 // Read-only queries of the coordinator's body beside inputs and turns: answers that it merges with
-// the history, and the holders of attempts.
+// the history, and the workers of attempts.
 
 public import OpClusterModel
 
@@ -45,9 +45,9 @@ extension Scheduler {
     return workers.find(worker.number)?.name
   }
 
-  /// The attempt of an operation that a worker holds or runs now. `run` is its number for people;
+  /// The attempt of an operation at a worker, unstarted or running. `run` is its number for people;
   /// an attempt that has not begun has the number that it will get.
-  public func holder(
+  public func currentAttempt(
     of operation: OperationID
   ) -> (attempt: UInt32, run: UInt32, workerName: String)? {
     guard graphs.contains(operation.graph.number),

@@ -162,7 +162,7 @@ extension Scheduler {
     let silence = now - heard.lastHeard
     var row = WorkerRow(
       worker: worker.id, name: worker.name, state: state, capacity: heard.offered,
-      free: free(number), executing: worker.executing, held: worker.held, labels: heard.labels,
+      free: free(number), executing: worker.executing, held: worker.assigned, labels: heard.labels,
       types: heard.types, lastHeard: heard.wasHeard ? max(silence, .zero) : nil)
     row.unkillable = UInt32(clamping: heard.unkillable.count)
     row.trouble = heard.trouble?.worst?.text(at: now) ?? ""

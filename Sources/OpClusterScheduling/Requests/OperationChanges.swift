@@ -1,6 +1,6 @@
 // Changes unstarted operations: their priority (S52), their hold gate (S44), their queue.
-// Operations that workers hold unstarted are recalled first; then all change in one commit (S97),
-// and none starts in between.
+// Assigned operations are recalled first; then all change in one commit (S97), and none starts in
+// between.
 
 import OpClusterModel
 
@@ -51,7 +51,7 @@ extension Scheduler {
     /// Have started, or have ended (S35, S62).
     var late: UInt32
     var changing: [OperationID] = []
-    /// The changing ones that a worker holds.
+    /// The changing ones that a worker was given.
     var awaited: [OperationID] = []
   }
 

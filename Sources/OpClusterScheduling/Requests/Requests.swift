@@ -153,8 +153,8 @@ extension Scheduler {
       if !chosen.isEmpty { marked.append(chosen) }
     }
     if !marked.isEmpty { commit(.cancelled(marked, .request(reason)), into: &turn) }
-    tellHolders(awaited, grace, into: &turn)
-    for id in hurried where !graphs[id.graph.number].cell(id.index).isHeldUnstarted {
+    tellWorkers(awaited, grace, into: &turn)
+    for id in hurried where !graphs[id.graph.number].cell(id.index).isAssigned {
       sendCancel(id, grace: grace, into: &turn)
     }
     let recalled = awaited.filter { state.isRecalling($0) }
@@ -169,18 +169,19 @@ extension Scheduler {
     let cell = graphs[id.graph.number].cell(id.index)
     if cell.phase == .finished { return .alreadyFinished }
     if cell.isCancelled { return .alreadyCancelled }
-    // Between two runs nobody holds it, and it has started all the same (S12).
+    // Between two runs no worker has it, and it has started all the same (S12).
     return cell.worker == 0 && cell.phase != .executing ? .cancelled : .executing
   }
 
-  /// Tells the holders of members: unstarted ones are recalled, running ones are told to stop.
-  mutating func tellHolders(
+  /// Tells the workers that have members: unstarted ones are recalled, running ones are told to
+  /// stop.
+  mutating func tellWorkers(
     _ members: [OperationID], _ grace: Span? = nil, into turn: inout SchedulingTurn
   ) {
     for id in members where graphs.contains(id.graph.number) {
       let cell = graphs[id.graph.number].cell(id.index)
       if cell.worker == 0 { continue }
-      if cell.isHeldUnstarted {
+      if cell.isAssigned {
         state.askRecall(id, into: &turn)
       } else {
         sendCancel(id, grace: grace, into: &turn)
@@ -206,32 +207,32 @@ extension Scheduler {
     let chosen = try resolveGraphs(selection, by: asker)
     for graph in chosen { commit(.graphSuspended(graph, isSuspended), into: &turn) }
     if !isSuspended { return .done(turn.commit) }
-    let (held, running) = parts(of: operationsAtWorkers(of: chosen))
-    for id in held { state.askRecall(id, into: &turn) }
-    answerSuspension(asker, held, running)
+    let (assigned, running) = parts(of: operationsAtWorkers(of: chosen))
+    for id in assigned { state.askRecall(id, into: &turn) }
+    answerSuspension(asker, assigned, running)
     return nil
   }
 
   /// The unstarted ones and the running ones of operations that workers have.
   private func parts(of operations: [OperationID]) -> (
-    held: [OperationID], running: [OperationID]
+    assigned: [OperationID], running: [OperationID]
   ) {
-    var (held, running): ([OperationID], [OperationID]) = ([], [])
+    var (assigned, running): ([OperationID], [OperationID]) = ([], [])
     for id in operations {
-      let isHeld = graphs[id.graph.number].cell(id.index).isHeldUnstarted
-      if isHeld { held.append(id) } else { running.append(id) }
+      let isAssigned = graphs[id.graph.number].cell(id.index).isAssigned
+      if isAssigned { assigned.append(id) } else { running.append(id) }
     }
-    return (held, running)
+    return (assigned, running)
   }
 
   /// Answers a suspension once the recalls are answered.
   private mutating func answerSuspension(
-    _ asker: Asker, _ held: [OperationID], _ running: [OperationID]
+    _ asker: Asker, _ assigned: [OperationID], _ running: [OperationID]
   ) {
     deferred.append(
       DeferredRequest(
-        asker: asker, awaiting: held.filter { state.isRecalling($0) },
-        action: .answerSuspended(held + running)))
+        asker: asker, awaiting: assigned.filter { state.isRecalling($0) },
+        action: .answerSuspended(assigned + running)))
   }
 
   private mutating func createQueue(
@@ -292,11 +293,11 @@ extension Scheduler {
     guard isSuspending || queues[id.number].inFlight > queues[id.number].limit else {
       return .done(turn.commit)
     }
-    let (held, running) = parts(of: operationsAtWorkers(in: id))
+    let (assigned, running) = parts(of: operationsAtWorkers(in: id))
     // Also if it was suspended before: a restart forgets the recalls.
-    recallBeyondLimit(of: id.number, among: held, into: &turn)
+    recallBeyondLimit(of: id.number, among: assigned, into: &turn)
     if !isSuspending { return .done(turn.commit) }
-    answerSuspension(asker, held, running)
+    answerSuspension(asker, assigned, running)
     return nil
   }
 
@@ -347,7 +348,7 @@ extension Scheduler {
         .conflictingEdge, "\(state.shown(to)) already waits for \(state.shown(from)) in another way"
       )
     }
-    if deferIfHeld(asker, request, to, cell, into: &turn) { return nil }
+    if deferIfAssigned(asker, request, to, cell, into: &turn) { return nil }
     if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
     let stage = graphs[to.graph.number].stageNumber(of: to.index)
     if graphs[to.graph.number].stages[stage].template.wantsInputs {
@@ -374,7 +375,7 @@ extension Scheduler {
         "\(state.shown(to)) waits for all of that array, not for \(state.shown(from)) alone",
         hint: "cancel it and submit what should run instead", operations: [from])
     }
-    if deferIfHeld(asker, request, to, cell, into: &turn) { return nil }
+    if deferIfAssigned(asker, request, to, cell, into: &turn) { return nil }
     if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
     commit(.dependencyRemoved(from: from, to: to), into: &turn)
     return .effect(true)
@@ -391,7 +392,7 @@ extension Scheduler {
   }
 
   /// Recalls a dispatched, unstarted operation before the request is decided (S34, S52).
-  private mutating func deferIfHeld(
+  private mutating func deferIfAssigned(
     _ asker: Asker, _ request: ClientRequest, _ id: OperationID, _ cell: OperationCell,
     into turn: inout SchedulingTurn
   ) -> Bool {

@@ -6,7 +6,7 @@ import OpClusterModel
 extension ClusterState {
   // MARK: - Operations
 
-  /// Marks an operation as recalled from its holder, which has not answered yet.
+  /// Marks an operation as recalled from its worker, which has not answered yet.
   mutating func markRecalling(_ id: OperationID) {
     graphs[id.graph.number].update(id.index) { $0.flags.insert(.recalling) }
   }

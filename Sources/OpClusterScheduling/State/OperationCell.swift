@@ -12,7 +12,7 @@ struct Moments: Sendable {
 struct OperationCell: Equatable, Sendable {
   /// Unmet dependencies on single operations. The stage counts those on whole stages.
   var blockers: UInt32 = 0
-  /// The worker (`WorkerID.number`) that holds it; 0 if none does.
+  /// The worker (`WorkerID.number`) that was given it; 0 if none does.
   var worker: UInt32 = 0
   /// The number of the newest attempt; 0 before the first.
   var attempt: UInt32 = 0
@@ -71,13 +71,13 @@ struct OperationCell: Equatable, Sendable {
   var isCancelled: Bool { flags.contains(.cancelled) }
   var isHeld: Bool { flags.contains(.held) }
   var isTimed: Bool { flags.contains(.timed) }
-  /// Held by a worker that has not reported its start.
-  var isHeldUnstarted: Bool {
+  /// Assigned: a worker was given it and has not reported its start.
+  var isAssigned: Bool {
     phase == .dispatched || (phase == .executing && worker != 0 && flags.contains(.retrying))
   }
-  /// The number of the run that a worker holds or runs, else of the newest, as shown to people; 0
+  /// The number of the run that a worker was given, else of the newest, as shown to people; 0
   /// before the first.
-  var run: UInt32 { UInt32(runs) + (isHeldUnstarted ? 1 : 0) }
+  var run: UInt32 { UInt32(runs) + (isAssigned ? 1 : 0) }
   /// Whether it stands in line for a worker.
   var isInLine: Bool {
     (phase == .ready || (phase == .executing && worker == 0 && !flags.contains(.backingOff)))

@@ -10,8 +10,8 @@ struct Queue: Blankable {
   var line = Line()
   /// The slots in use: operations handed over or executing (S67).
   var inFlight: UInt32 = 0
-  /// Of these, the operations that workers hold unstarted.
-  var held = RankCounts()
+  /// Of these, the operations that are assigned to workers and not started.
+  var assigned = RankCounts()
   var executing: UInt32 = 0
   /// Queued and executing operations without barriers (S81).
   var members: UInt32 = 0

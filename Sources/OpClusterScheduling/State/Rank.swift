@@ -3,7 +3,7 @@
 
 import OpClusterModel
 
-/// Higher ones go first, also among the operations that one worker holds (S47, S60).
+/// Higher ones go first, also among the operations that one worker was given (S47, S60).
 struct Rank: Hashable, Sendable {
   let service: Int
   let queue: UInt32

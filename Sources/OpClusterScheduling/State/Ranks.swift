@@ -1,4 +1,4 @@
-// The ranks of operations, and the counts of those that workers hold.
+// The ranks of operations, and the counts of those that are assigned to workers.
 
 import OpClusterModel
 
@@ -15,26 +15,27 @@ extension ClusterState {
     return Line.level(of: graphs[graph].priority(of: id.index, stage: stage))
   }
 
-  /// Counts an operation as held by a worker.
-  mutating func hold(_ id: OperationID, _ stage: Int, at worker: UInt32) {
+  /// Counts an operation as assigned to a worker.
+  mutating func assign(_ id: OperationID, _ stage: Int, at worker: UInt32) {
     let rank = rank(of: id, stage)
-    workers[worker].hold(rank)
-    queues[rank.queue].held.add(rank)
+    workers[worker].assign(rank)
+    queues[rank.queue].assigned.add(rank)
   }
 
-  /// Counts an operation as no longer held: started, returned, or lost.
-  mutating func letGo(_ id: OperationID, _ stage: Int, at worker: UInt32) {
+  /// Counts an operation as no longer assigned: started, returned, or lost.
+  mutating func unassign(_ id: OperationID, _ stage: Int, at worker: UInt32) {
     let rank = rank(of: id, stage)
-    workers[worker].letGo(rank)
-    queues[rank.queue].held.remove(rank)
+    workers[worker].unassign(rank)
+    queues[rank.queue].assigned.remove(rank)
   }
 
   /// The rank that bounds a queue's candidates of a level. The bounds are the queue's own only if
-  /// workers hold operations of the queue below that level.
+  /// operations of the queue are assigned below that level.
   func reachRank(_ queue: UInt32, level: Int) -> Rank {
     let service = queues[queue].settings.qos
     let rank = Rank(service, queue: queue, level: level)
-    let isAlone = queues[queue].held.count(below: Rank(.background, queue: queue, level: level)) > 0
+    let isAlone =
+      queues[queue].assigned.count(below: Rank(.background, queue: queue, level: level)) > 0
     return isAlone ? rank : Rank(service)
   }
 }

@@ -3,11 +3,11 @@
 import OpClusterModel
 
 extension ClusterState {
-  /// Asks the holder to return an unstarted attempt; it answers `recalled` or reports the start.
+  /// Asks its worker to return an unstarted attempt; it answers `recalled` or reports the start.
   mutating func askRecall(_ id: OperationID, into turn: inout SchedulingTurn) {
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)
-    guard cell.isHeldUnstarted, !cell.flags.contains(.recalling), workers.contains(cell.worker)
+    guard cell.isAssigned, !cell.flags.contains(.recalling), workers.contains(cell.worker)
     else { return }
     graphs[graph].update(id.index) { $0.flags.insert(.recalling) }
     let at = turn.orders(for: WorkerID(cell.worker))

@@ -1,5 +1,5 @@
-// The facts about a worker: its identity and the operations that it holds. Its own reports, and the
-// state of the connection, are in `WorkerConversation`.
+// The facts about a worker: its identity and the operations that it was given. Its own reports, and
+// the state of the connection, are in `WorkerConversation`.
 
 import DequeModule
 import OpClusterModel
@@ -12,15 +12,15 @@ struct WorkerRecord: Watchable {
   /// Whether it was asked to finish its running operations and to leave.
   var isDraining = false
 
-  /// The sum of the demands of all operations that it holds or runs.
+  /// The sum of the demands of all operations that it was given.
   var taken = Resources.none
   var executing: UInt32 = 0
-  /// Handed over and not started.
-  private(set) var held: UInt32 = 0
-  private(set) var heldByRank = RankCounts()
+  /// Operations that were handed over to it and have not started: what is *assigned*.
+  private(set) var assigned: UInt32 = 0
+  private(set) var assignedByRank = RankCounts()
   /// All operations handed to it, oldest first. Obsolete entries are skipped, and swept when there
   /// are many.
-  var holdings: Deque<OperationID> = []
+  var operations: Deque<OperationID> = []
   var isNoted = false
 
   init(id: WorkerID, name: String, session: WorkerSession) {
@@ -33,42 +33,42 @@ struct WorkerRecord: Watchable {
     WorkerRecord(id: WorkerID(0), name: "", session: WorkerSession(0))
   }
 
-  mutating func hold(_ rank: Rank) {
-    heldByRank.add(rank)
-    held += 1
+  mutating func assign(_ rank: Rank) {
+    assignedByRank.add(rank)
+    assigned += 1
   }
 
-  mutating func letGo(_ rank: Rank) {
-    heldByRank.remove(rank)
-    held -= 1
+  mutating func unassign(_ rank: Rank) {
+    assignedByRank.remove(rank)
+    assigned -= 1
   }
 
-  /// Counts what it holds of a queue under another service.
-  mutating func moveHeld(
+  /// Counts what is assigned of a queue under another service.
+  mutating func moveAssigned(
     of queue: UInt32, from before: QualityOfService, to service: QualityOfService
   ) {
-    heldByRank.move(queue: queue, from: before, to: service)
+    assignedByRank.move(queue: queue, from: before, to: service)
   }
 
-  /// The lowest level of what it holds unstarted; the highest number if it holds nothing.
+  /// The lowest level of what is assigned; the highest number if nothing is.
   @inline(__always)
-  var lowestLevel: UInt8 { heldByRank.lowestLevel }
+  var lowestLevel: UInt8 { assignedByRank.lowestLevel }
 
-  /// At least the number of further operations of any rank that it may hold.
+  /// At least the number of further operations of any rank that may be assigned.
   @inline(__always)
   func mostRoom(within window: UInt32) -> UInt32 {
-    if held < window { return window - held }
-    return held < Limits.heldPerWorker ? window : 0
+    if assigned < window { return window - assigned }
+    return assigned < Limits.assignedPerWorker ? window : 0
   }
 
-  /// The number of further operations of a rank that it may hold, of `window` in all. Lower-ranked
-  /// ones that it holds do not count, since workers order their operations by the same rule. Visits
+  /// The number of further operations of a rank that may be assigned, of `window` in all.
+  /// Lower-ranked ones do not count, since workers order their operations by the same rule. Visits
   /// each service and level.
   @inline(__always)
   func room(for rank: Rank, within window: UInt32) -> UInt32 {
-    if held < window { return window - held }
-    guard window > 0, held < Limits.heldPerWorker else { return 0 }
-    let before = held - heldByRank.count(below: rank)
+    if assigned < window { return window - assigned }
+    guard window > 0, assigned < Limits.assignedPerWorker else { return 0 }
+    let before = assigned - assignedByRank.count(below: rank)
     return window - min(before, window)
   }
 }

@@ -20,7 +20,7 @@ extension Scheduler {
       next += 1
       if range.count > Limits.dependenciesForLocalUnblocking { continue }
       for position in range {
-        guard workers[worker.number].held < conversations[worker.number].prefetch(at: turn.now)
+        guard workers[worker.number].assigned < conversations[worker.number].prefetch(at: turn.now)
         else { return }
         let index = graphs[graph].dependents[position].index
         let dependent = graphs[graph].operation(index)
@@ -52,7 +52,7 @@ extension Scheduler {
       let edge = graphs[graph].dependencies[position]
       let on = graphs[graph].operation(edge.index)
       if state.knownEnding(of: on) != nil || removed?.contains(on) == true { continue }
-      guard holds(on, worker, edge.policy) else { return nil }
+      guard isThere(on, worker, edge.policy) else { return nil }
       awaits.append(LocalDependency(operation: on, policy: edge.policy))
     }
     return awaits.count == Int(cell.blockers) ? awaits : nil
@@ -77,9 +77,9 @@ extension Scheduler {
     return !hasWaiting(queue, above: level, at: now)
   }
 
-  /// Whether the worker holds a dependency whose end it can judge itself: with `succeeded` always,
+  /// Whether the worker has a dependency whose end it can judge itself: with `succeeded` always,
   /// with other policies only if no further attempt may follow a failure.
-  private func holds(_ id: OperationID, _ worker: WorkerID, _ policy: EdgePolicy) -> Bool {
+  private func isThere(_ id: OperationID, _ worker: WorkerID, _ policy: EdgePolicy) -> Bool {
     guard graphs.contains(id.graph.number) else { return false }
     let cell = graphs[id.graph.number].cell(id.index)
     guard cell.worker == worker.number, !cell.isCancelled, !cell.flags.contains(.recalling)

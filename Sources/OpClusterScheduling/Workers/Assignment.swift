@@ -279,7 +279,7 @@ extension Scheduler {
   private mutating func dispatch(
     _ run: ReadyRun, _ count: UInt32, to worker: WorkerID, into turn: inout SchedulingTurn
   ) {
-    if workers[worker.number].held == 0, workers[worker.number].executing == 0 {
+    if workers[worker.number].assigned == 0, workers[worker.number].executing == 0 {
       conversations[worker.number].busySince = turn.now
     }
     noteTry(
@@ -290,7 +290,7 @@ extension Scheduler {
         dispatchAhead(after: id, to: worker, into: &turn)
       }
     }
-    if count == 1, workers[worker.number].held == 1, free(worker.number).isOverdrawn {
+    if count == 1, workers[worker.number].assigned == 1, free(worker.number).isOverdrawn {
       conversations[worker.number].reservation = OperationID(graph: run.graph, index: run.first)
     }
   }

@@ -85,7 +85,7 @@ extension Scheduler {
   }
 
   private func holdsExclusive(_ worker: WorkerID) -> Bool {
-    state.heldBy(worker).contains { id in
+    state.operations(at: worker).contains { id in
       let graph = graphs[id.graph.number]
       return graph.stages[graph.stageNumber(of: id.index)].template.isExclusive
     }
@@ -156,19 +156,19 @@ extension Scheduler {
   private mutating func reconcile(
     _ worker: WorkerID, _ hello: WorkerHello, into turn: inout SchedulingTurn
   ) -> [AttemptID] {
-    let claimed = Set(hello.held).union(hello.executing)
-    for id in state.heldBy(worker) {
+    let claimed = Set(hello.assigned).union(hello.executing)
+    for id in state.operations(at: worker) {
       let cell = graphs[id.graph.number].cell(id.index)
       let attempt = AttemptID(operation: id, attempt: cell.attempt)
       if claimed.contains(attempt) { continue }
-      if cell.isHeldUnstarted {
+      if cell.isAssigned {
         // The dispatch was lost, so the attempt can never start there (hole 1 of Simulation.md).
         commit(.recalled, id, into: &turn)
       } else {
         concludeLoss(id, worker, into: &turn)
       }
     }
-    return (hello.held + hello.executing).filter { attempt in
+    return (hello.assigned + hello.executing).filter { attempt in
       guard graphs.contains(attempt.operation.graph.number),
         attempt.operation.index < graphs[attempt.operation.graph.number].operationCount
       else { return true }
@@ -196,13 +196,13 @@ extension Scheduler {
   private mutating func repeatOrders(
     to worker: WorkerID, isBackAfterRestart: Bool, into turn: inout SchedulingTurn
   ) {
-    for id in state.heldBy(worker) {
+    for id in state.operations(at: worker) {
       let cell = graphs[id.graph.number].cell(id.index)
       let attempt = AttemptID(operation: id, attempt: cell.attempt)
       let isWanted =
         cell.flags.contains(.recalling) || cell.isCancelled || waitsForResumption(id)
         || (isBackAfterRestart && mayWaitInVain(id))
-      if cell.isHeldUnstarted, isWanted {
+      if cell.isAssigned, isWanted {
         state.markRecalling(id)
         let at = turn.orders(for: worker)
         turn.orders[at].orders.recalls.append(attempt)
@@ -343,19 +343,19 @@ extension Scheduler {
   /// repeated is not (S12).
   private func mayHaveStarted(_ worker: WorkerID) -> [OperationID] {
     var free = conversations[worker.number].offered
-    var held: [OperationID] = []
-    for id in state.heldBy(worker) {
+    var unstarted: [OperationID] = []
+    for id in state.operations(at: worker) {
       let cell = graphs[id.graph.number].cell(id.index)
-      if cell.isHeldUnstarted {
+      if cell.isAssigned {
         // A recalled operation has hardly begun; one that must not run twice may have, and counts.
         let isSpared = cell.flags.contains(.recalling) && !state.runsOnce(id)
-        if !cell.flags.contains(.ahead), !isSpared { held.append(id) }
+        if !cell.flags.contains(.ahead), !isSpared { unstarted.append(id) }
       } else {
         free.take(resourceDemand(of: id))
       }
     }
-    held.sort { rank(of: $0) < rank(of: $1) }
-    return held.filter { id in
+    unstarted.sort { rank(of: $0) < rank(of: $1) }
+    return unstarted.filter { id in
       let stage = graphs[id.graph.number].stageNumber(of: id.index)
       let isOnce = graphs[id.graph.number].stages[stage].template.maximumLosses == 0
       guard isOnce || free.covers(resourceDemand(of: id)) else { return false }
@@ -406,9 +406,9 @@ extension Scheduler {
   /// Ends running operations that allow no loss when their worker leaves in good order. The end is
   /// no loss, and it is a fact of its own, so that earlier journals keep their meaning (S12).
   private mutating func endWhatMayNotRepeat(at worker: WorkerID, into turn: inout SchedulingTurn) {
-    for id in state.heldBy(worker) {
+    for id in state.operations(at: worker) {
       let cell = graphs[id.graph.number].cell(id.index)
-      guard cell.phase == .executing, !cell.isHeldUnstarted, !cell.isCancelled, state.runsOnce(id)
+      guard cell.phase == .executing, !cell.isAssigned, !cell.isCancelled, state.runsOnce(id)
       else { continue }
       var result = AttemptResult()
       result.cause = .workerStopped

@@ -71,7 +71,7 @@ extension Scheduler {
         continue
       }
       reach.now.raise(by: free, kinds: kinds)
-      if workers[number].held == 0 {
+      if workers[number].assigned == 0 {
         reach.now.raise(by: reservableWithoutCPUs(of: capacity, free), kinds: kinds)
       }
     }
@@ -83,14 +83,14 @@ extension Scheduler {
   func takesAny(
     _ worker: UInt32, _ free: Resources, _ rank: Rank, at now: Instant
   ) -> Bool {
-    workers[worker].held == 0 && free.cpus > .zero || room(at: worker, for: rank, at: now) > 0
+    workers[worker].assigned == 0 && free.cpus > .zero || room(at: worker, for: rank, at: now) > 0
   }
 
   /// Whether a worker keeps its room for an operation that does not fit yet, so that small ones do
   /// not starve it: nothing else waits there. Where all cpus, or all of what an operation without
   /// cpus wants, are taken, nothing is kept: others may be free earlier.
   func reserves(_ worker: UInt32, _ free: Resources, for demand: Resources) -> Bool {
-    guard workers[worker].held == 0 else { return false }
+    guard workers[worker].assigned == 0 else { return false }
     if demand.cpus > .zero { return free.cpus > .zero }
     return (demand.memoryBytes == 0 || free.memoryBytes > 0)
       && (demand.gpus == .zero || free.gpus > .zero)

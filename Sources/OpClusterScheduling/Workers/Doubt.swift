@@ -33,7 +33,7 @@ extension Scheduler {
   func workers(_ candidates: [UInt32], admitting doubt: Doubt) -> [UInt32] {
     if doubt == .none { return candidates }
     return candidates.filter { number in
-      state.heldBy(WorkerID(number)).allSatisfy { other in
+      state.operations(at: WorkerID(number)).allSatisfy { other in
         switch self.doubt(about: other) {
         case .none: true
         case .some: doubt != .grave

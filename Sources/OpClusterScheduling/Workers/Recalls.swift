@@ -15,8 +15,8 @@ extension Scheduler {
     return true
   }
 
-  /// Recalls unstarted operations that a worker holds beyond its capacity and will not start soon,
-  /// if that helps: another worker has room, or something more urgent waits (S47). A draining
+  /// Recalls unstarted operations that a worker was given beyond its capacity and will not start
+  /// soon, if that helps: another worker has room, or something more urgent waits (S47). A draining
   /// worker returns all of them.
   mutating func recallSurplus(into turn: inout SchedulingTurn) {
     renewIndex(at: turn.now)
@@ -24,7 +24,7 @@ extension Scheduler {
     let now = turn.now
     for number in workerIndex.workers(&looks, where: { $0.surplusSince <= now }) {
       if workers[number].isDraining {
-        for id in state.heldBy(WorkerID(number)) { state.askRecall(id, into: &turn) }
+        for id in state.operations(at: WorkerID(number)) { state.askRecall(id, into: &turn) }
         continue
       }
       let isSlow =
@@ -35,21 +35,21 @@ extension Scheduler {
 
   private mutating func recallSurplus(of worker: UInt32, into turn: inout SchedulingTurn) {
     let window = conversations[worker].prefetch(at: turn.now)
-    var surplus = workers[worker].held - min(window, workers[worker].held)
+    var surplus = workers[worker].assigned - min(window, workers[worker].assigned)
     var free = free(worker)
     // Earlier unanswered recalls will use the room as well.
     var used: UInt32 = 0
     // Cached: nothing becomes free meanwhile.
     var rooms: [RoomKey: UInt32] = [:]
     // The lowest service and level first, and among equals the newest.
-    let held = state.heldBy(WorkerID(worker)).enumerated().map { at, id in
+    let there = state.operations(at: WorkerID(worker)).enumerated().map { at, id in
       let rank = state.rank(of: id, graphs[id.graph.number].stageNumber(of: id.index))
       return (id: id, order: (rank.service, rank.level, -at))
     }
-    for (id, _) in held.sorted(by: { $0.order < $1.order }) where surplus > 0 && free.isOverdrawn {
+    for (id, _) in there.sorted(by: { $0.order < $1.order }) where surplus > 0 && free.isOverdrawn {
       let graph = id.graph.number
       let cell = graphs[graph].cell(id.index)
-      guard cell.isHeldUnstarted, id != conversations[worker].reservation else { continue }
+      guard cell.isAssigned, id != conversations[worker].reservation else { continue }
       let stage = graphs[graph].stageNumber(of: id.index)
       let demandClass = graphs[graph].stages[stage].demandClass
       surplus -= 1
@@ -111,13 +111,13 @@ extension Scheduler {
 
   /// Recalls the newest operations that were handed over beyond the limit of a queue (S66).
   ///
-  /// - Parameter held: Those that workers hold unstarted.
+  /// - Parameter assigned: Those that workers were given and have not started.
   mutating func recallBeyondLimit(
-    of queue: UInt32, among held: [OperationID], into turn: inout SchedulingTurn
+    of queue: UInt32, among assigned: [OperationID], into turn: inout SchedulingTurn
   ) {
     let limit = queues[queue].limit
     guard queues[queue].inFlight > limit else { return }
-    for id in held.suffix(Int(queues[queue].inFlight - limit)).reversed() {
+    for id in assigned.suffix(Int(queues[queue].inFlight - limit)).reversed() {
       state.askRecall(id, into: &turn)
     }
   }

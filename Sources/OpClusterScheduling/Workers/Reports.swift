@@ -75,7 +75,7 @@ extension Scheduler {
     case .recalled(let attempt):
       guard isCurrent(attempt, worker, into: &turn) else { return false }
       let id = attempt.operation
-      if graphs[id.graph.number].cell(id.index).isHeldUnstarted {
+      if graphs[id.graph.number].cell(id.index).isAssigned {
         commit(.recalled, id, into: &turn)
       }
     case .progress(let attempt, let fraction, let text):
@@ -92,13 +92,13 @@ extension Scheduler {
   ) {
     guard isCurrent(attempt, worker, into: &turn) else { return }
     let id = attempt.operation
-    guard graphs[id.graph.number].cell(id.index).isHeldUnstarted else { return }
+    guard graphs[id.graph.number].cell(id.index).isAssigned else { return }
     commit(.executing, id, into: &turn)
     noteBegin(attempt, at: worker.number, turn.now)
     if graphs[id.graph.number].cell(id.index).isCancelled { sendCancel(id, into: &turn) }
   }
 
-  /// Whether an attempt is the one that this worker holds now (G13). If not, the worker is told to
+  /// Whether an attempt is the one that this worker has now (G13). If not, the worker is told to
   /// stop it.
   private mutating func isCurrent(
     _ attempt: AttemptID, _ worker: WorkerID, into turn: inout SchedulingTurn
@@ -188,7 +188,7 @@ extension Scheduler {
     return policy.reasons.isEmpty || policy.reasons.contains { $0.matches(result) }
   }
 
-  /// Tells the holder of a running attempt to stop (S92).
+  /// Tells the worker of a running attempt to stop (S92).
   mutating func sendCancel(_ id: OperationID, grace: Span? = nil, into turn: inout SchedulingTurn) {
     let cell = graphs[id.graph.number].cell(id.index)
     guard cell.worker != 0, workers.contains(cell.worker) else { return }

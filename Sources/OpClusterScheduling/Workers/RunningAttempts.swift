@@ -7,7 +7,7 @@ extension Scheduler {
   /// Stores the latest progress of a running attempt.
   mutating func noteProgress(of id: OperationID, _ fraction: Double, _ text: String) {
     let cell = graphs[id.graph.number].cell(id.index)
-    guard cell.phase == .executing, !cell.isHeldUnstarted else { return }
+    guard cell.phase == .executing, !cell.isAssigned else { return }
     progress[id] = OperationRow.Progress(
       fraction: fraction.isNaN ? 0 : min(max(fraction, 0), 1),
       text: text.prefix(bytes: Limits.reasonBytes))
@@ -25,7 +25,7 @@ extension Scheduler {
   mutating func beginWait(
     _ waiter: OperationID, _ target: WaitTarget
   ) throws(Refusal) -> ClientReply {
-    // An operation that a worker holds may have begun before its report arrives.
+    // An assigned operation may have begun before its report arrives.
     guard try state.liveCell(waiter).worker != 0 else {
       throw Refusal(
         .notReady, "operation \(state.shown(waiter)) is not executing: only what runs can wait",
@@ -99,8 +99,8 @@ extension Scheduler {
     // Limit 0 suspends the queue (S65), and the queue may resume.
     guard let unstarted, let limit = queues[own.number].settings.maximumConcurrent, limit > 0
     else { return }
-    let holdings = workers.numbers.flatMap { state.heldBy(WorkerID($0)) }
-    let waiting = holdings.count { $0 != waiter && waits[$0] != nil && queue(of: $0) == own } + 1
+    let operations = workers.numbers.flatMap { state.operations(at: WorkerID($0)) }
+    let waiting = operations.count { $0 != waiter && waits[$0] != nil && queue(of: $0) == own } + 1
     guard waiting >= Int(limit) else { return }
     let name = queues[own.number].settings.name
     throw Refusal(

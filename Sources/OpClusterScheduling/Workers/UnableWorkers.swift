@@ -338,7 +338,7 @@ extension Scheduler {
       guard graphs.contains(id.graph.number) else { continue }
       let cell = graphs[id.graph.number].cell(id.index)
       guard cell.worker == first.worker, cell.attempt == first.attempt.attempt,
-        !cell.isHeldUnstarted
+        !cell.isAssigned
       else { continue }
       noteStart(of: id, at: first.worker, now)
     }

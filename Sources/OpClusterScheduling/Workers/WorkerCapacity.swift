@@ -15,7 +15,7 @@ extension Scheduler {
     conversations[worker].free(besides: workers[worker].taken)
   }
 
-  /// The number of further operations of a rank that it may hold unstarted.
+  /// The number of further operations of a rank that it may be assigned.
   func room(at worker: UInt32, for rank: Rank, at now: Instant) -> UInt32 {
     workers[worker].room(for: rank, within: conversations[worker].prefetch(at: now))
   }

@@ -54,14 +54,14 @@ struct WorkerConversation: Watchable {
 
   // The bytes of its orders:
   /// The bytes of unstarted attempts; without those from before a restart, which are unknown.
-  private(set) var heldBytes = 0
+  private(set) var assignedBytes = 0
   /// The bytes of each attempt that has any.
   private var sizes: [OperationID: Int] = [:]
   /// An operation handed over before it fits: the worker keeps room for it, so it is not recalled
   /// as surplus.
   var reservation: OperationID?
 
-  // Speed; limits the operations that it may hold beyond its capacity:
+  // Speed; limits the operations that it may be assigned beyond its capacity:
   /// The recent rate of ended operations, per second.
   var rate: Double = 0
   var busySince: Instant = .zero
@@ -79,7 +79,7 @@ struct WorkerConversation: Watchable {
 
   static var blank: WorkerConversation { WorkerConversation(heard: .zero) }
 
-  /// Begins a new conversation with the worker's own description. Held bytes and the speed stay
+  /// Begins a new conversation with the worker's own description. Assigned bytes and the speed stay
   /// valid; the caller forgets what was told.
   mutating func begin(
     _ peer: PeerID, _ hello: WorkerHello, number: UInt32, at now: Instant
@@ -123,7 +123,7 @@ struct WorkerConversation: Watchable {
 
   // MARK: - How fast it is
 
-  /// The number of operations that it may hold unstarted now: as many as it ends in some
+  /// The number of operations that it may be assigned now: as many as it ends in some
   /// milliseconds, so that it never waits for a round trip; 0 if operations are long or have become
   /// long.
   @inline(__always)
@@ -191,7 +191,7 @@ struct WorkerConversation: Watchable {
   /// Notes the bytes that an attempt brought along.
   mutating func note(_ bytes: Int, of id: OperationID) {
     guard bytes > 0 else { return }
-    heldBytes += bytes
+    assignedBytes += bytes
     sizes[id, default: 0] += bytes
   }
 
@@ -199,19 +199,19 @@ struct WorkerConversation: Watchable {
   mutating func letGo(_ id: OperationID) {
     if reservation == id { reservation = nil }
     guard !sizes.isEmpty, let bytes = sizes.removeValue(forKey: id) else { return }
-    heldBytes -= bytes
+    assignedBytes -= bytes
   }
 
   /// Whether it may be given this number of further unstarted bytes; the first attempt always fits.
   @inline(__always)
   func hasRoom(for bytes: Int) -> Bool {
-    heldBytes == 0 || heldBytes + bytes <= Limits.heldBytesPerWorker
+    assignedBytes == 0 || assignedBytes + bytes <= Limits.assignedBytesPerWorker
   }
 
   /// The number of attempts with at most this number of bytes that it takes: at least one.
   @inline(__always)
   func count(fitting bytes: Int) -> UInt32 {
     guard bytes > 0 else { return .max }
-    return UInt32(max(1, (Limits.heldBytesPerWorker - heldBytes) / bytes))
+    return UInt32(max(1, (Limits.assignedBytesPerWorker - assignedBytes) / bytes))
   }
 }

@@ -52,7 +52,7 @@ extension Scheduler {
     let free = free(worker)
     summary.score = score(of: worker, free)
     summary.free = DemandAmounts(free, kinds: kinds)
-    if workers[worker].held == 0 {
+    if workers[worker].assigned == 0 {
       summary.mayReserve = free.cpus > .zero
       summary.withoutCPUs = DemandAmounts(
         reservableWithoutCPUs(of: capacity, free), kinds: kinds)
@@ -81,7 +81,7 @@ extension Scheduler {
         conversations[worker].lastSpoken + timing.heartbeat,
         conversations[worker].lastHeard + timing.suspect)
     }
-    guard workers[worker].held > 0, hasPeer else { return }
+    guard workers[worker].assigned > 0, hasPeer else { return }
     let surplus =
       conversations[worker].busySince
       + Span(nanoseconds: Int64(WorkerConversation.patience * 1.1e9))

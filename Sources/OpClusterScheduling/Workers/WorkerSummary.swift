@@ -12,12 +12,12 @@ struct WorkerSummary: Equatable, Sendable {
   /// The highest share of free cpus, and the most that is free.
   var score = -Double.infinity
   var free = DemandAmounts.least
-  /// The number of operations that one may hold further, by service, regardless of what it holds of
-  /// the same service,
+  /// The number of further operations that may be assigned to one, by service; what is assigned of
+  /// the same service does not count.
   var room = SIMD8<UInt32>()
-  /// and whatever it holds.
+  /// The same for any service: nothing that is assigned counts.
   var mostRoom: UInt32 = 0
-  /// The lowest level of what they hold.
+  /// The lowest level of what they are assigned.
   var lowestLevel: UInt8 = .max
   /// Whether one may keep its room for an operation with cpus that does not fit yet,
   var mayReserve = false
@@ -29,7 +29,7 @@ struct WorkerSummary: Equatable, Sendable {
   var isSilent = false
   /// When a tick has something to do,
   var due = Instant.distantFuture
-  /// when to look at what is held and does not start,
+  /// when to look at what is assigned and does not start,
   var surplusDue = Instant.distantFuture
   /// since when that may be recalled,
   var surplusSince = Instant.distantFuture
@@ -66,7 +66,7 @@ struct WorkerSummary: Equatable, Sendable {
     roomEnds = min(one.roomEnds, other.roomEnds)
   }
 
-  /// The most operations of a rank that one of the workers may hold further.
+  /// The most operations of a rank that one of the workers may be assigned further.
   func room(for rank: Rank) -> UInt32 {
     // Without anything below it, the level makes no difference.
     Int(lowestLevel) >= rank.level ? room[rank.service] : mostRoom

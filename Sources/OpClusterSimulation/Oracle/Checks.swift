@@ -192,8 +192,8 @@ extension World {
     }
     for worker in workers {
       guard let counts = worker.core?.counts else { continue }
-      let most = ExecutionSettings().maximumHeld
-      if counts.held > most || counts.unacknowledged > 4 * most {
+      let most = ExecutionSettings().maximumAssigned
+      if counts.assigned > most || counts.unacknowledged > 4 * most {
         fail("I11", "\(worker.name) has \(counts)")
       }
     }

@@ -70,7 +70,7 @@ extension World {
     return workers.allSatisfy { worker in
       guard let core = worker.core, worker.inbox.isEmpty else { return false }
       let counts = core.counts
-      return core.conversation != nil && counts.held == 0 && counts.running == 0
+      return core.conversation != nil && counts.assigned == 0 && counts.running == 0
         && counts.unacknowledged == 0
     }
   }

@@ -144,15 +144,15 @@ nonisolated struct ProtoWorkerHello: @unchecked Sendable {
     set {_uniqueStorage()._types = newValue}
   }
 
-  /// Attempts it holds unstarted, and those it is executing.
-  var held: ProtoAttempts {
-    get {_storage._held ?? ProtoAttempts()}
-    set {_uniqueStorage()._held = newValue}
+  /// Attempts that it was given and has not started, and those that it is executing.
+  var assigned: ProtoAttempts {
+    get {_storage._assigned ?? ProtoAttempts()}
+    set {_uniqueStorage()._assigned = newValue}
   }
-  /// Returns true if `held` has been explicitly set.
-  var hasHeld: Bool {_storage._held != nil}
-  /// Clears the value of `held`. Subsequent reads from it will return its default value.
-  mutating func clearHeld() {_uniqueStorage()._held = nil}
+  /// Returns true if `assigned` has been explicitly set.
+  var hasAssigned: Bool {_storage._assigned != nil}
+  /// Clears the value of `assigned`. Subsequent reads from it will return its default value.
+  mutating func clearAssigned() {_uniqueStorage()._assigned = nil}
 
   var executing: ProtoAttempts {
     get {_storage._executing ?? ProtoAttempts()}
@@ -1073,7 +1073,7 @@ nonisolated extension ProtoWorkerGoodbye: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerHello"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}versions\0\u{1}build\0\u{1}name\0\u{1}session\0\u{1}capacity\0\u{1}labels\0\u{1}types\0\u{1}held\0\u{1}executing\0\u{1}known\0\u{c}\u{b}\u{15}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}versions\0\u{1}build\0\u{1}name\0\u{1}session\0\u{1}capacity\0\u{1}labels\0\u{1}types\0\u{1}assigned\0\u{1}executing\0\u{1}known\0\u{c}\u{b}\u{15}")
 
   fileprivate class _StorageClass {
     var _versions: ProtoProtocolVersions? = nil
@@ -1083,7 +1083,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
     var _capacity: ProtoResources? = nil
     var _labels: [ProtoLabel] = []
     var _types: [ProtoOperationType] = []
-    var _held: ProtoAttempts? = nil
+    var _assigned: ProtoAttempts? = nil
     var _executing: ProtoAttempts? = nil
     var _known: ProtoHistoryMark? = nil
 
@@ -1103,7 +1103,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
       _capacity = source._capacity
       _labels = source._labels
       _types = source._types
-      _held = source._held
+      _assigned = source._assigned
       _executing = source._executing
       _known = source._known
     }
@@ -1131,7 +1131,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
         case 5: try { try decoder.decodeSingularMessageField(value: &_storage._capacity) }()
         case 6: try { try decoder.decodeRepeatedMessageField(value: &_storage._labels) }()
         case 7: try { try decoder.decodeRepeatedMessageField(value: &_storage._types) }()
-        case 8: try { try decoder.decodeSingularMessageField(value: &_storage._held) }()
+        case 8: try { try decoder.decodeSingularMessageField(value: &_storage._assigned) }()
         case 9: try { try decoder.decodeSingularMessageField(value: &_storage._executing) }()
         case 10: try { try decoder.decodeSingularMessageField(value: &_storage._known) }()
         default: break
@@ -1167,7 +1167,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
       if !_storage._types.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._types, fieldNumber: 7)
       }
-      try { if let v = _storage._held {
+      try { if let v = _storage._assigned {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
       } }()
       try { if let v = _storage._executing {
@@ -1192,7 +1192,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
         if _storage._capacity != rhs_storage._capacity {return false}
         if _storage._labels != rhs_storage._labels {return false}
         if _storage._types != rhs_storage._types {return false}
-        if _storage._held != rhs_storage._held {return false}
+        if _storage._assigned != rhs_storage._assigned {return false}
         if _storage._executing != rhs_storage._executing {return false}
         if _storage._known != rhs_storage._known {return false}
         return true

@@ -36,7 +36,7 @@ extension WorkerHello: WireConvertible {
     proto.capacity = ProtoResources(capacity)
     proto.labels = labels.map(\.proto)
     proto.types = types.map(\.proto)
-    if !held.isEmpty { proto.held = ProtoAttempts(held) }
+    if !assigned.isEmpty { proto.assigned = ProtoAttempts(assigned) }
     if !executing.isEmpty { proto.executing = ProtoAttempts(executing) }
     if let known { proto.known = known.proto }
     return proto
@@ -50,7 +50,7 @@ extension WorkerHello: WireConvertible {
       capacity: try proto.capacity.words("hello.capacity"),
       labels: try list(proto.labels, Limits.labelsPerThing, "hello.labels"),
       types: try list(proto.types, WireLimits.typesPerWorker, "hello.types"),
-      held: try proto.held.words(Limits.entriesPerMessage, "hello.held"),
+      assigned: try proto.assigned.words(Limits.entriesPerMessage, "hello.assigned"),
       executing: try proto.executing.words(Limits.entriesPerMessage, "hello.executing"))
     if proto.hasKnown { known = HistoryMark(proto: proto.known) }
   }

@@ -10,7 +10,7 @@ extension ClusterState {
   mutating func succeed(_ id: OperationID, output: [UInt8]?, into turn: inout SchedulingTurn) {
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)
-    if cell.phase != .executing || cell.isHeldUnstarted { begin(id, into: &turn) }
+    if cell.phase != .executing || cell.isAssigned { begin(id, into: &turn) }
     if cell.isCancelled { return end(id, .cancelled, into: &turn) }
     if let output { keep(output, of: id) }
     end(id, .succeeded, into: &turn)
@@ -23,7 +23,7 @@ extension ClusterState {
     if result.isSuccess { return succeed(id, output: result.output, into: &turn) }
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)
-    if cell.phase != .executing || cell.isHeldUnstarted { begin(id, into: &turn) }
+    if cell.phase != .executing || cell.isAssigned { begin(id, into: &turn) }
     let outcome = outcome(of: result, isCancelled: cell.isCancelled)
     if outcome != .cancelled { countFailure(id, result) }
     end(id, outcome, into: &turn)
@@ -68,7 +68,7 @@ extension ClusterState {
   ) {
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)
-    if cell.phase != .executing || cell.isHeldUnstarted { begin(id, into: &turn) }
+    if cell.phase != .executing || cell.isAssigned { begin(id, into: &turn) }
     let stage = graphs[graph].stageNumber(of: id.index)
     let isCounted = result.cause != .workerStopped
     noteAvoided(id, cell, stage, after: result.cause, into: turn)

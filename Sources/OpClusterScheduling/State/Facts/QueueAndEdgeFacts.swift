@@ -11,7 +11,7 @@ extension ClusterState {
     // The queue is empty, but classes may be set aside in its line because of the former pool.
     if queues[id.number].settings.pool != settings.pool { queues[id.number].line = Line() }
     queueByName[queues[id.number].settings.name] = nil
-    recountHeld(of: id.number, as: settings.qos)
+    recountAssigned(of: id.number, as: settings.qos)
     queues[id.number].settings = settings
     queueByName[settings.name] = id
     emit(.queueChanged(settings), about: .queue(id), into: &turn)
@@ -72,33 +72,37 @@ extension ClusterState {
     guard graphs.contains(graph) else { return }
     let stage = graphs[graph].stageNumber(of: id.index)
     counters.lastPlace += 1
-    countHeld(id, isHeld: false)
+    countAssigned(id, isAssigned: false)
     graphs[graph].changes[id.index] = Graph.PlaceChange(
       priority: priority, place: counters.lastPlace)
     graphs[graph].update(id.index) { $0.flags.insert(.changed) }
-    countHeld(id, isHeld: true)
+    countAssigned(id, isAssigned: true)
     emit(.priority(priority), id, into: &turn)
     if graphs[graph].cell(id.index).isInLine { enterLine(id, stage) }
   }
 
-  /// Counts what workers hold of a queue under another service; visits each worker, if any holds
+  /// Counts what is assigned of a queue under another service; visits each worker, if any has
   /// something of it.
-  private mutating func recountHeld(of queue: UInt32, as service: QualityOfService) {
+  private mutating func recountAssigned(of queue: UInt32, as service: QualityOfService) {
     let before = queues[queue].settings.qos
-    if before == service || queues[queue].held.isEmpty { return }
-    queues[queue].held.move(queue: queue, from: before, to: service)
+    if before == service || queues[queue].assigned.isEmpty { return }
+    queues[queue].assigned.move(queue: queue, from: before, to: service)
     for number in workers.numbers {
-      workers[number].moveHeld(of: queue, from: before, to: service)
+      workers[number].moveAssigned(of: queue, from: before, to: service)
     }
   }
 
-  /// Adds or removes a held operation in the counts by rank; called before and after a change of
-  /// rank.
-  private mutating func countHeld(_ id: OperationID, isHeld: Bool) {
+  /// Adds or removes an assigned operation in the counts by rank; called before and after a change
+  /// of rank.
+  private mutating func countAssigned(_ id: OperationID, isAssigned: Bool) {
     let cell = graphs[id.graph.number].cell(id.index)
-    guard cell.worker != 0, cell.isHeldUnstarted, workers.contains(cell.worker) else { return }
+    guard cell.worker != 0, cell.isAssigned, workers.contains(cell.worker) else { return }
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
-    if isHeld { hold(id, stage, at: cell.worker) } else { letGo(id, stage, at: cell.worker) }
+    if isAssigned {
+      assign(id, stage, at: cell.worker)
+    } else {
+      unassign(id, stage, at: cell.worker)
+    }
   }
 
   /// Adds a late edge; a ready operation is blocked again (S34).

@@ -330,12 +330,12 @@ extension ClusterState {
     guard workers.contains(cell.worker) else { return }
     let demandClass = graphs[id.graph.number].stages[stage].demandClass
     workers[cell.worker].taken.count(classes[demandClass].demandClass.demand)
-    if cell.isHeldUnstarted {
-      hold(id, stage, at: cell.worker)
+    if cell.isAssigned {
+      assign(id, stage, at: cell.worker)
     } else {
       workers[cell.worker].executing += 1
     }
-    workers[cell.worker].holdings.append(id)
+    workers[cell.worker].operations.append(id)
   }
 }
 

@@ -27,10 +27,10 @@ extension ClusterState {
   mutating func loseWorker(_ id: WorkerID, counts: Bool, into turn: inout SchedulingTurn) {
     guard workers.contains(id.number) else { return }
     // Sorted, so that a restored state uses the same order: an end may be another's reason.
-    for operation in heldBy(id).sorted() {
+    for operation in operations(at: id).sorted() {
       let cell = graphs[operation.graph.number].cell(operation.index)
       if cell.worker != id.number { continue }
-      if cell.isHeldUnstarted {
+      if cell.isAssigned {
         giveBack(operation, into: &turn)
       } else {
         interrupt(operation, cell, counts: counts, by: id, into: &turn)

@@ -57,7 +57,7 @@ extension ClusterState {
     }
   }
 
-  /// Finishes a cancelled operation that no worker holds, unless its queue is suspended (S69, S75).
+  /// Finishes a cancelled operation that no worker has, unless its queue is suspended (S69, S75).
   mutating func endCancelled(_ id: OperationID, into turn: inout SchedulingTurn) {
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)

@@ -4,7 +4,7 @@
 import OpClusterModel
 
 extension ClusterState {
-  /// Closes or opens the gates of operations that no worker holds.
+  /// Closes or opens the gates of operations that no worker has.
   mutating func setHeld(_ runs: OperationRuns, _ isHeld: Bool, into turn: inout SchedulingTurn) {
     guard graphs.contains(runs.graph.number) else { return }
     runs.forEachOperation { id in
@@ -25,7 +25,7 @@ extension ClusterState {
         if cell.phase == .ready { emit(.isReady(false), id, into: &turn) }
         settle(id, into: &turn)
       case .dispatched, .executing, .finished:
-        // Held operations are recalled before this is decided; started ones stay as they are.
+        // Assigned operations are recalled before this is decided; started ones stay as they are.
         return
       }
     }

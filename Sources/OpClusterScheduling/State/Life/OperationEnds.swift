@@ -27,7 +27,7 @@ extension ClusterState {
       var current = work[next]
       next += 1
       let cell = graphs[current.id.graph.number].cell(current.id.index)
-      if cell.phase == .executing, !cell.isHeldUnstarted { current.worker = cell.worker }
+      if cell.phase == .executing, !cell.isAssigned { current.worker = cell.worker }
       if finish(current, into: &turn) { release(current, &work, into: &turn) }
       if next > 4096 {
         work.removeFirst(next)
@@ -44,7 +44,7 @@ extension ClusterState {
     if cell.phase == .finished { return false }
     let stage = graphs[graph].stageNumber(of: id.index)
     if let reason = end.reason { markSkipped(id, stage, cell, reason, into: &turn) }
-    if end.ending.outcome != .succeeded, cell.worker == 0 || cell.isHeldUnstarted {
+    if end.ending.outcome != .succeeded, cell.worker == 0 || cell.isAssigned {
       noteUnattempted(end, into: &turn)
     }
     leaveWorker(id, stage, into: &turn)
@@ -183,7 +183,7 @@ extension ClusterState {
       return
     }
     if cell.flags.contains(.ahead), cell.worker != end.worker, !turn.isReplay {
-      // Recalled: its holder would wait for an end that it never sees (S151).
+      // Recalled: its worker would wait for an end that it never sees (S151).
       askRecall(dependent, into: &turn)
     }
     let left = graphs[graph].update(dependent.index) { cell in

@@ -27,24 +27,24 @@ extension ClusterState {
     queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight += 1
     let demandClass = graphs[graph].stages[stage].demandClass
     workers[worker.number].taken.count(classes[demandClass].demandClass.demand)
-    hold(id, stage, at: worker.number)
-    workers[worker.number].holdings.append(id)
-    if workers[worker.number].holdings.count > 64 { sweepHoldings(worker) }
+    assign(id, stage, at: worker.number)
+    workers[worker.number].operations.append(id)
+    if workers[worker.number].operations.count > 64 { sweepOperations(worker) }
   }
 
-  /// Removes entries that the worker no longer holds, if there are many.
-  private mutating func sweepHoldings(_ worker: WorkerID) {
-    let live = Int(workers[worker.number].held + workers[worker.number].executing)
-    guard workers[worker.number].holdings.count > live * 2 + 64 else { return }
-    let kept = heldBy(worker)
-    workers[worker.number].holdings.removeAll(keepingCapacity: true)
-    workers[worker.number].holdings.append(contentsOf: kept)
+  /// Removes entries that are no longer at the worker, if there are many.
+  private mutating func sweepOperations(_ worker: WorkerID) {
+    let live = Int(workers[worker.number].assigned + workers[worker.number].executing)
+    guard workers[worker.number].operations.count > live * 2 + 64 else { return }
+    let kept = operations(at: worker)
+    workers[worker.number].operations.removeAll(keepingCapacity: true)
+    workers[worker.number].operations.append(contentsOf: kept)
   }
 
-  /// The operations that a worker holds, in the order of handing over; each once.
-  func heldBy(_ worker: WorkerID) -> [OperationID] {
+  /// The operations at a worker, unstarted or running, in the order of handing over; each once.
+  func operations(at worker: WorkerID) -> [OperationID] {
     var seen: Set<OperationID> = []
-    return workers[worker.number].holdings.filter { id in
+    return workers[worker.number].operations.filter { id in
       graphs.contains(id.graph.number)
         && graphs[id.graph.number].cell(id.index).worker == worker.number
         && seen.insert(id).inserted
@@ -57,7 +57,7 @@ extension ClusterState {
     let stage = graphs[graph].stageNumber(of: id.index)
     let cell = graphs[graph].cell(id.index)
     if cell.worker != 0 {
-      letGo(id, stage, at: cell.worker)
+      unassign(id, stage, at: cell.worker)
       workers[cell.worker].executing += 1
       if !turn.isReplay { turn.consequences.letGo.append((cell.worker, id, hasLeft: false)) }
       emit(.attemptStarted(UInt32(cell.runs) + 1, WorkerID(cell.worker)), id, into: &turn)
@@ -81,8 +81,8 @@ extension ClusterState {
     if workers.contains(cell.worker) {
       let demandClass = graphs[graph].stages[stage].demandClass
       workers[cell.worker].taken.take(classes[demandClass].demandClass.demand)
-      if cell.isHeldUnstarted {
-        letGo(id, stage, at: cell.worker)
+      if cell.isAssigned {
+        unassign(id, stage, at: cell.worker)
       } else {
         workers[cell.worker].executing -= 1
       }
@@ -124,7 +124,7 @@ extension ClusterState {
   mutating func giveBack(_ id: OperationID, into turn: inout SchedulingTurn) {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
-    guard graphs[graph].cell(id.index).isHeldUnstarted else { return }
+    guard graphs[graph].cell(id.index).isAssigned else { return }
     leaveWorker(id, stage, into: &turn)
     // Recalled: dependents sent ahead for it use room there, perhaps the room that it needs itself.
     if !turn.isReplay { recallAhead(of: id, into: &turn) }

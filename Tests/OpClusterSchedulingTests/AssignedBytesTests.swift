@@ -6,7 +6,7 @@ import Testing
 
 @testable import OpClusterScheduling
 
-@Suite(.checks("G27")) struct HeldBytesTests {
+@Suite(.checks("G27")) struct AssignedBytesTests {
   private let inputs = Limits.outputBytes
 
   /// An operation with an output, and readers that need no capacity and bring it along.
@@ -29,37 +29,39 @@ import Testing
     return world
   }
 
-  private func heldBytes(_ world: World) -> Int {
-    world.workers[0].held.reduce(0) { sum, dispatch in
+  private func assignedBytes(_ world: World) -> Int {
+    world.workers[0].assigned.reduce(0) { sum, dispatch in
       sum + dispatch.inputs.reduce(0) { $0 + ($1.output?.count ?? 0) }
     }
   }
 
   /// At the limit, one byte past it, and the one that always fits.
-  @Test func heldBytesPerWorker() {
+  @Test func assignedBytesPerWorker() {
     var worker = WorkerConversation.blank
-    #expect(worker.hasRoom(for: Limits.heldBytesPerWorker * 2))
-    #expect(worker.count(fitting: Limits.heldBytesPerWorker * 2) == 1)
-    worker.note(Limits.heldBytesPerWorker - 100, of: operation(1, 0))
+    #expect(worker.hasRoom(for: Limits.assignedBytesPerWorker * 2))
+    #expect(worker.count(fitting: Limits.assignedBytesPerWorker * 2) == 1)
+    worker.note(Limits.assignedBytesPerWorker - 100, of: operation(1, 0))
     #expect(worker.hasRoom(for: 100) && !worker.hasRoom(for: 101))
     #expect(worker.count(fitting: 25) == 4 && worker.count(fitting: 0) == .max)
     worker.letGo(operation(1, 1))
     #expect(!worker.hasRoom(for: 101))
     worker.letGo(operation(1, 0))
-    #expect(worker.heldBytes == 0)
+    #expect(worker.assignedBytes == 0)
   }
 
   /// Readers that all fit into the worker's capacity are handed over as far as their inputs go;
   /// what has started makes room, and in the end all have run.
   @Test func inputsAreCounted() {
     var world = world(readers: 2_000)
-    let bytes = heldBytes(world)
-    #expect(bytes <= Limits.heldBytesPerWorker)
-    #expect(bytes + Limits.inputBytes + inputs > Limits.heldBytesPerWorker)
-    let held = world.workers[0].held.count
-    for dispatch in world.workers[0].held.prefix(10) { world.start(0, dispatch.attempt.operation) }
+    let bytes = assignedBytes(world)
+    #expect(bytes <= Limits.assignedBytesPerWorker)
+    #expect(bytes + Limits.inputBytes + inputs > Limits.assignedBytesPerWorker)
+    let held = world.workers[0].assigned.count
+    for dispatch in world.workers[0].assigned.prefix(10) {
+      world.start(0, dispatch.attempt.operation)
+    }
     world.report(0)
-    #expect(world.workers[0].held.count == held)
+    #expect(world.workers[0].assigned.count == held)
     world.runAll()
     #expect(world.workers[0].started.count == 2_001)
     #expect(world.scheduler.brokenInvariant() == nil)
@@ -70,8 +72,8 @@ import Testing
     var world = world(readers: 2_000)
     world.ask(.cancel(.selection(.graph(GraphID(1))), reason: "", grace: nil))
     world.report(0)
-    #expect(world.workers[0].held.isEmpty)
-    #expect(world.scheduler.conversations[1].heldBytes == 0)
+    #expect(world.workers[0].assigned.isEmpty)
+    #expect(world.scheduler.conversations[1].assignedBytes == 0)
     #expect(world.scheduler.brokenInvariant() == nil)
   }
 
@@ -94,7 +96,9 @@ import Testing
         world.end(0, operation(1, index), result)
       }
       world.report(0)
-      let isHeld = world.workers[0].held.contains { $0.attempt.operation == operation(1, count) }
+      let isHeld = world.workers[0].assigned.contains {
+        $0.attempt.operation == operation(1, count)
+      }
       #expect(isHeld == fits)
       #expect(world.endings.first?.structure.row.state == (fits ? nil : .failed))
     }
@@ -130,7 +134,7 @@ import Testing
       world.scheduler.conversations[1].rate = 1_000_000
       world.ask(.submit(graph))
       let last = operation(1, UInt32(count))
-      #expect(world.workers[0].held.contains { $0.attempt.operation == last } == goes)
+      #expect(world.workers[0].assigned.contains { $0.attempt.operation == last } == goes)
     }
   }
 }

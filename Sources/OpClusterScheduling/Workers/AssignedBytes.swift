@@ -1,4 +1,4 @@
-// Credit in bytes (G27): limits the bytes of the operations that a worker holds unstarted, in
+// Credit in bytes (G27): limits the bytes of the operations that are assigned to a worker, in
 // addition to their number, for any size of arguments, inputs and payloads. Pure.
 
 import OpClusterModel

@@ -1,10 +1,10 @@
-// What workers hold or run of a queue, or of some graphs: gathered in one walk over the orders of
+// What workers were given of a queue, or of some graphs: gathered in one walk over the orders of
 // all workers for a whole request, and without any walk if the counts say that there is nothing.
 
 import OpClusterModel
 
 extension Scheduler {
-  /// The operations of a queue that workers hold or run, by worker and time.
+  /// The operations of a queue that workers were given, by worker and time.
   mutating func operationsAtWorkers(in queue: QueueID) -> [OperationID] {
     if queues[queue.number].inFlight == 0 { return [] }
     var found: [OperationID] = []
@@ -16,7 +16,7 @@ extension Scheduler {
     return found
   }
 
-  /// The operations of graphs that workers hold or run: by graph, in the given order, then by
+  /// The operations of graphs that workers were given: by graph, in the given order, then by
   /// worker and time.
   mutating func operationsAtWorkers(of wanted: [GraphID]) -> [OperationID] {
     var places: [GraphID: Int] = [:]
@@ -33,8 +33,8 @@ extension Scheduler {
 
   private mutating func forEachAtWorkers(_ body: (Registry<Graph>, OperationID) -> Void) {
     for number in workers.numbers {
-      looks += 1 + workers[number].holdings.count
-      for id in state.heldBy(WorkerID(number)) { body(graphs, id) }
+      looks += 1 + workers[number].operations.count
+      for id in state.operations(at: WorkerID(number)) { body(graphs, id) }
     }
   }
 }
