@@ -78,7 +78,7 @@ struct ConnectionLoop: ~Copyable {
         && (!unsentWords.isEmpty || mind.requests.next(at: now) != nil)
       socketItem = poller.add(socket!, for: isFull ? [.readable, .writable] : .readable)
     }
-    var moment = mind.link.nextMoment(isAwaited: mind.isAwaited)
+    var moment = mind.link.nextDeadline(isAwaited: mind.isAwaited)
     if let deadline = mind.requests.nextDeadline { moment = min(moment, deadline) }
     if let sending = mind.requests.nextSending(at: now) { moment = min(moment, sending) }
     do throws(SystemError) {

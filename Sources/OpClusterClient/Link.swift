@@ -106,7 +106,7 @@ struct Link {
   }
 
   /// The latest moment for the next call of `due`.
-  func nextMoment(isAwaited: Bool) -> Instant {
+  func nextDeadline(isAwaited: Bool) -> Instant {
     let moment: Instant
     switch phase {
     case .away(let retryAt): moment = retryAt

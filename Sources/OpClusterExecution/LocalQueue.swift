@@ -66,7 +66,7 @@ struct DemandClass: Sendable {
   var templates = 0
 }
 
-/// The ready attempts of one queue with the same demand.
+/// A lane: the ready attempts of one queue with the same demand.
 struct Lane: Sendable {
   var demandClass: Int32
   /// The position in `LocalQueue.turns`, while it has ready attempts.

@@ -19,7 +19,7 @@ struct Position: Sendable, Equatable {
 enum Recovery {
   /// A read transaction on a journal, also while another process replaces turns by a snapshot.
   /// While it exists, the write-ahead log of that process grows.
-  final class Moment: Sendable {
+  final class ReadTransaction: Sendable {
     let mark: LifeMark?
     private let connection: Mutex<Connection>
 
@@ -42,22 +42,22 @@ enum Recovery {
   /// Verifies the newest snapshot and every turn behind it.
   static func verify(_ folder: StateFolder) throws(JournalError) -> Position {
     let dropped = try WriteAheadLog.check(folder.writeAheadLog)
-    return try verify(try Moment(folder), folder, dropped: dropped)
+    return try verify(try ReadTransaction(folder), folder, dropped: dropped)
   }
 
-  /// Returns the verified content of one moment, for a caller that does not hold the journal.
+  /// Returns the verified content of one transaction, for a caller that does not hold the journal.
   static func read(_ folder: StateFolder) throws(JournalError) -> Recovered {
     let dropped = try WriteAheadLog.check(folder.writeAheadLog)
-    let moment = try Moment(folder)
-    return content(folder, try verify(moment, folder, dropped: dropped), moment)
+    let transaction = try ReadTransaction(folder)
+    return content(folder, try verify(transaction, folder, dropped: dropped), transaction)
   }
 
   private static func verify(
-    _ moment: Moment, _ folder: StateFolder, dropped: Int
+    _ transaction: ReadTransaction, _ folder: StateFolder, dropped: Int
   ) throws(JournalError) -> Position {
-    try moment.read { connection throws(JournalError) in
+    try transaction.read { connection throws(JournalError) in
       var position = try verify(connection)
-      try Life.check(connection, folder, moment.mark, last: position.lastSequence)
+      try Life.check(connection, folder, transaction.mark, last: position.lastSequence)
       position.droppedFrames = dropped
       let home = try connection.number("SELECT value FROM meta WHERE key = 'home'")
       position.isAtHome = home != nil && home == FileSystem.place(folder.database)
@@ -90,10 +90,11 @@ enum Recovery {
   }
 
   /// Returns the verified newest snapshot and the turns behind it, which their reader verifies one
-  /// by one: the part of a damaged journal before the damage stays readable (G6). Reads one moment.
+  /// by one: the part of a damaged journal before the damage stays readable (G6). Reads in one
+  /// transaction.
   static func readUntilDamage(_ folder: StateFolder) throws(JournalError) -> Recovered {
-    let moment = try Moment(folder)
-    let position = try moment.read { connection throws(JournalError) in
+    let transaction = try ReadTransaction(folder)
+    let position = try transaction.read { connection throws(JournalError) in
       try Schema.check(connection)
       var position = Position()
       try findSnapshot(connection, &position)
@@ -101,14 +102,14 @@ enum Recovery {
       position.isUntilDamage = true
       return position
     }
-    return content(folder, position, moment)
+    return content(folder, position, transaction)
   }
 
   /// Returns the verified content as streams.
-  /// - Parameter moment: nil for the holder of the journal, while nobody writes: each stream then
-  ///   has a connection of its own, and none stays open.
+  /// - Parameter transaction: nil for the holder of the journal, while nobody writes: each stream
+  ///   then has a connection of its own, and none stays open.
   static func content(
-    _ folder: StateFolder, _ position: Position, _ moment: Moment? = nil
+    _ folder: StateFolder, _ position: Position, _ transaction: ReadTransaction? = nil
   ) -> Recovered {
     Recovered(
       snapshotSequence: position.snapshotSequence, snapshotParts: position.snapshotParts,
@@ -117,15 +118,15 @@ enum Recovery {
       isAtHome: position.isAtHome,
       visitParts: { visit in
         guard let sequence = position.snapshotSequence else { return }
-        try (moment ?? Moment(folder)).read { connection in
+        try (transaction ?? ReadTransaction(folder)).read { connection in
           try forEachPart(connection, Int64(sequence), position.snapshotParts) {
             try visit($0.bytes(2))
           }
         }
       },
       visitTurns: { visit in
-        let moment = try moment ?? Moment(folder)
-        try moment.read { connection in
+        let transaction = try transaction ?? ReadTransaction(folder)
+        try transaction.read { connection in
           var last = position.snapshotSequence ?? 0
           try forEachTurn(connection, Int64(last) + 1, through: Int64(position.lastSequence)) {
             let (sequence, epoch) = (UInt64($0.integer(0)), UInt64($0.integer(1)))
@@ -133,7 +134,7 @@ enum Recovery {
             last = sequence
           }
           if position.isUntilDamage {
-            try Life.check(connection, folder, moment.mark, last: last)
+            try Life.check(connection, folder, transaction.mark, last: last)
           }
         }
       })

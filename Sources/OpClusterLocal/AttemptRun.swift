@@ -223,7 +223,7 @@ extension LocalCluster {
       post(.ended(attempt, .success))
     case .command, .blocks, .call:
       do throws(WorkerError) {
-        try lanes.start(ready, for: self)
+        try executors.start(ready, for: self)
       } catch {
         var result = AttemptResult()
         result.cause = .cannotStart

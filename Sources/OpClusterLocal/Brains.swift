@@ -313,7 +313,7 @@ struct Brains: Sendable {
   private mutating func learn(_ number: TemplateNumber, _ announcement: TemplateAnnouncement) {
     while templates.count <= Int(number.position) { templates.append(nil) }
     templates[Int(number.position)] = AnnouncedTemplate(announcement)
-    let limits = CommandLane.limits(of: announcement)
+    let limits = CommandExecutor.limits(of: announcement)
     if limits.timeout != nil || limits.grace != nil {
       let limits = TemplateLimits(timeout: limits.timeout, grace: limits.grace)
       core.apply(.prepared(number, limits), at: now, into: &effects)

@@ -24,7 +24,7 @@ public final class LocalCluster: Sendable {
   let idle = IdleRunners()
   let short = ShortStarts()
   let scratch = StepperScratch()
-  let lanes = CommandLanes()
+  let executors = CommandExecutors()
   let alarm = Alarm()
   let threads: OperationThreads
   /// Whether any known type needs a process of its own.
@@ -59,7 +59,7 @@ public final class LocalCluster: Sendable {
 
   deinit {
     alarm.end()
-    lanes.end()
+    executors.end()
   }
 
   /// Sends a request. `completion` is called exactly once, possibly before this returns. Requests
@@ -115,7 +115,7 @@ public final class LocalCluster: Sendable {
     guard knowsIsolated.load(ordering: .acquiring) else { return nil }
     for template in submission.templates {
       for type in template.work.calledTypes where isIsolated(type) {
-        guard let objection = CommandLane.objection(to: type) else { continue }
+        guard let objection = CommandExecutor.objection(to: type) else { continue }
         return Refusal(
           .badRequest, objection,
           hint: "make that call the first line of main, or add it to a cluster of workers")
@@ -139,7 +139,7 @@ public final class LocalCluster: Sendable {
     await withCheckedContinuation { continuation in
       _ = post(.close { continuation.resume() })
     }
-    lanes.end()
+    executors.end()
   }
 
   /// The number of processors, at least 2.

@@ -100,9 +100,9 @@ extension LocalCluster {
     switch deed {
     case .launch, .handOver: break
     case .stop(let attempt):
-      if isMeant(attempt), !running.stop(attempt) { lanes.stop(attempt) }
+      if isMeant(attempt), !running.stop(attempt) { executors.stop(attempt) }
     case .kill(let attempt):
-      if isMeant(attempt), !running.stop(attempt) { lanes.kill(attempt) }
+      if isMeant(attempt), !running.stop(attempt) { executors.kill(attempt) }
     }
   }
 }

@@ -103,7 +103,7 @@ extension Scheduler {
   var workerByName: [String: WorkerID] { @inline(__always) _read { yield state.workerByName } }
   var workerBySession: [WorkerSession: WorkerID] { _read { yield state.workerBySession } }
   var linedQueues: [UInt32] { @inline(__always) _read { yield state.linedQueues } }
-  var moments: [OperationID: Moments] { @inline(__always) _read { yield state.moments } }
+  var timestamps: [OperationID: Timestamps] { @inline(__always) _read { yield state.timestamps } }
   /// The number of commits so far; the next turn with records is one higher.
   public var lastCommit: CommitIndex { state.lastCommit }
 }

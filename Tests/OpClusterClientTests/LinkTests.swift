@@ -89,6 +89,6 @@ import Testing
     let end = Instant.zero + Link.patience
     #expect(link.due(at: end, isAwaited: false) == .openSocket)
     #expect(link.due(at: end, isAwaited: true) == .failWaiting)
-    #expect(link.nextMoment(isAwaited: true) <= end)
+    #expect(link.nextDeadline(isAwaited: true) <= end)
   }
 }

@@ -149,7 +149,7 @@ public final class OperationSchedule: Sendable {
       if case .failure(let error) = result { self.end(operation, error) }
       done(result)
       self.arrived(operation, result)
-      if case .success = result, wait == .zero { self.cameToItsMoment(operation) }
+      if case .success = result, wait == .zero { self.becameDue(operation) }
     }
   }
 
@@ -168,7 +168,7 @@ public final class OperationSchedule: Sendable {
     let observation = operation.observe { [weak operation] change in
       guard let operation else { return }
       switch change.kind {
-      case .isHeld(false), .isFinished: self.cameToItsMoment(operation)
+      case .isHeld(false), .isFinished: self.becameDue(operation)
       default: break
       }
     }
@@ -176,7 +176,7 @@ public final class OperationSchedule: Sendable {
   }
 
   /// Handles the opening of its gate, by time, by hand, or by cancellation: the next one follows.
-  private func cameToItsMoment(_ operation: ClusterOperation) {
+  private func becameDue(_ operation: ClusterOperation) {
     let wait = state.withLock { state -> Duration? in
       guard state.next === operation else { return nil }
       state.next = nil

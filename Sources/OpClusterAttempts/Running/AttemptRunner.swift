@@ -1,6 +1,6 @@
 // Runs the work of attempts: commands, registered types, blocks of both. Reports the end of each
-// when no process of it is left. Lives on one thread, the worker's loop or a command lane, which
-// watches `descriptors` and then calls `collect`.
+// when no process of it is left. Lives on one thread, the worker's loop or a command executor,
+// which watches `descriptors` and then calls `collect`.
 
 package import Logging
 package import OpClusterModel
@@ -113,7 +113,8 @@ package final class AttemptRunner {
     // An exclusive operation must be killable, so it needs a process.
     let needsProcess = job.announcement.isExclusive && host.lease != nil
     if isLibrary, registry.isolation(of: type) == .child, !ChildProgram.serves(type) {
-      return AttemptProblem(cause: .cannotStart, message: CommandLane.missingDoor(for: type)).result
+      return AttemptProblem(cause: .cannotStart, message: CommandExecutor.missingDoor(for: type))
+        .result
     }
     if let children, needsProcess || registry.isolation(of: type) == .child {
       return children.start(part, job, type, argument: argument)

@@ -117,7 +117,7 @@ extension Scheduler {
     row.progress = progress[id]
     row.needs = needs(of: id, stage)
     row.submittedAt = graph.submittedAt
-    row.startedAt = moments[id]?.started ?? .unknown
+    row.startedAt = timestamps[id]?.started ?? .unknown
     if row.isReady, !cell.isCancelled, cell.phase != .finished {
       row.readyAt = state.readyTime(id, number)
     }

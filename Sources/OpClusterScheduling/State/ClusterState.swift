@@ -43,8 +43,8 @@ struct ClusterState: Sendable {
   var crowdedQueues: [UInt32] = []
 
   // Of this life:
-  /// The moments of unfinished operations that became ready individually, or execute.
-  var moments: [OperationID: Moments] = [:]
+  /// When unfinished operations became ready individually, or execute.
+  var timestamps: [OperationID: Timestamps] = [:]
 
   /// An empty cluster with the queue `default`.
   init() {

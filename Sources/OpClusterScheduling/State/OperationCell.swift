@@ -4,7 +4,7 @@
 import OpClusterModel
 
 /// The times of an operation's changes, for display.
-struct Moments: Sendable {
+struct Timestamps: Sendable {
   var ready = WallTime.unknown
   var started = WallTime.unknown
 }

@@ -17,7 +17,7 @@ struct Stage: Sendable {
   var pristine: OperationCell
   var unfinished: UInt32
   /// The common time when elements without a page became ready; the others are in
-  /// `ClusterState.moments`.
+  /// `ClusterState.timestamps`.
   var readyAt = WallTime.unknown
   /// Operations handed over or executing, for `maximumParallel`.
   var inFlight: UInt32 = 0

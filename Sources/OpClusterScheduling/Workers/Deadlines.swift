@@ -32,7 +32,7 @@ extension Scheduler {
     var whole = WorkerSummary()
     for number in workers.numbers {
       let before = whole
-      if let own = summary(of: number, at: workerIndex.moment) { whole.merge(before, own) }
+      if let own = summary(of: number, at: workerIndex.asOf) { whole.merge(before, own) }
     }
     return nextDeadline(of: whole)
   }

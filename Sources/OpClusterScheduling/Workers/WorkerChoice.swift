@@ -208,7 +208,7 @@ extension Scheduler {
   }
 
   private func brokenChoice(_ demandClass: Int, _ rank: Rank, _ takers: [UInt32]) -> String? {
-    let now = workerIndex.moment
+    let now = workerIndex.asOf
     let wanted = Handover(demandClass: demandClass, rank: rank, bytes: rank.level << 20)
     let expected = choice(for: wanted, among: takers, at: now)
     var copy = self

@@ -17,8 +17,8 @@ struct WorkerIndex: Sendable {
   private(set) var version: UInt64 = 0
   /// Counts the changes of the workers that take work.
   private(set) var takersVersion: UInt64 = 0
-  /// The moment of the summaries.
-  var moment = Instant.zero
+  /// The time for which the summaries hold.
+  var asOf = Instant.zero
 
   /// The summary of all workers.
   var whole: WorkerSummary { width == 0 ? WorkerSummary() : nodes[1] }

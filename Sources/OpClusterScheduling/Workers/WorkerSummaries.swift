@@ -6,7 +6,7 @@ import OpClusterModel
 extension Scheduler {
   /// Takes note of all changes of workers. Costs a path of the tree for each changed worker.
   mutating func renewIndex(at now: Instant) {
-    workerIndex.moment = now
+    workerIndex.asOf = now
     let tick = lastTick
     // Amortised: each end was set by a change.
     let isDue = workerIndex.whole.roomEnds < now || workerIndex.whole.surplusDue <= tick
@@ -35,7 +35,7 @@ extension Scheduler {
   func summary(of worker: UInt32, at now: Instant) -> WorkerSummary? {
     guard workers.contains(worker), conversations.contains(worker) else { return nil }
     var summary = WorkerSummary()
-    noteMoments(of: worker, in: &summary)
+    noteDeadlines(of: worker, in: &summary)
     if takesWork(worker) { noteRoom(of: worker, at: now, in: &summary) }
     return summary
   }
@@ -71,7 +71,7 @@ extension Scheduler {
     }
   }
 
-  private func noteMoments(of worker: UInt32, in summary: inout WorkerSummary) {
+  private func noteDeadlines(of worker: UInt32, in summary: inout WorkerSummary) {
     let hasPeer = conversations[worker].peer != nil
     summary.isSilent = !hasPeer || conversations[worker].isSuspect
     if summary.isSilent {
@@ -104,7 +104,7 @@ extension Scheduler {
   func brokenIndex() -> String? {
     let unknown = Set(conversations.changed + state.workers.changed)
     for number in workers.numbers where !unknown.contains(number) {
-      if workerIndex[number] != summary(of: number, at: workerIndex.moment) {
+      if workerIndex[number] != summary(of: number, at: workerIndex.asOf) {
         return "worker \(workers[number].name) is not as the index says"
       }
     }

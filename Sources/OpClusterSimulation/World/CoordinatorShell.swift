@@ -26,7 +26,7 @@ extension World {
     expectSameAsShadow("after recovery")
     expectKeysKept()
     for at in connections.indices where connections[at].isOpen { breakConnection(at) }
-    for at in workers.indices { heard[workers[at].session] = resyncMoment }
+    for at in workers.indices { heard[workers[at].session] = resyncedAt }
     (greetedAt, spokenTo) = ([:], [:])
     coordinator.turn.begin(at: now, wall: wall)
     coordinator.scheduler.start(
@@ -38,7 +38,7 @@ extension World {
   }
 
   /// Known workers count as heard so long ago that `Timing.resync` is left to them.
-  private var resyncMoment: Instant {
+  private var resyncedAt: Instant {
     now + timing.resync - timing.lost
   }
 

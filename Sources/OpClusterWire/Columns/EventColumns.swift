@@ -19,7 +19,7 @@ extension ProtoEvents {
 
 /// Collects events for `ProtoEvents`.
 private struct EventColumns {
-  private struct Moment: Equatable {
+  private struct Stamp: Equatable {
     var commit: UInt64
     var time: Int64
   }
@@ -31,7 +31,7 @@ private struct EventColumns {
   private var isGapless = true
   private var lastSequence: UInt64 = 0
   private var nextSequence: UInt64 = 0
-  private var moments = ValueRuns<Moment>()
+  private var stamps = ValueRuns<Stamp>()
   private var subjects = ValueRuns<ProtoEventSubject>()
   private var operations: OperationColumns
   private var ownSequences: [UInt32] = []
@@ -51,7 +51,7 @@ private struct EventColumns {
 
   mutating func append(_ event: Event, length: UInt32) {
     appendSequence(event.sequence, length: length)
-    moments.append(Moment(commit: event.commit.number, time: event.time.milliseconds))
+    stamps.append(Stamp(commit: event.commit.number, time: event.time.milliseconds))
     append(event.subject)
     append(event.kind)
   }
@@ -123,13 +123,13 @@ private struct EventColumns {
     proto.kinds = data(kinds)
     if !isGapless { proto.sequenceDelta = sequences }
     proto.length = omitted(lengths, ifAll: 1)
-    var last = Moment(commit: 0, time: 0)
-    for moment in moments.values {
-      proto.commitDelta.append(Int64(bitPattern: moment.commit &- last.commit))
-      proto.timeDelta.append(moment.time &- last.time)
-      last = moment
+    var last = Stamp(commit: 0, time: 0)
+    for stamp in stamps.values {
+      proto.commitDelta.append(Int64(bitPattern: stamp.commit &- last.commit))
+      proto.timeDelta.append(stamp.time &- last.time)
+      last = stamp
     }
-    proto.commitCount = moments.counts
+    proto.commitCount = stamps.counts
     if subjects.values != [.operation] {
       proto.subject = subjects.values
       proto.subjectCount = subjects.counts

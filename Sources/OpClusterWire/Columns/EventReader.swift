@@ -48,8 +48,8 @@ private struct EventReader {
   private let lengths: Column<UInt32>
   private let sequenceDeltas: [Int64]
   private let firstSequence: UInt64
-  private let moments: [(commit: CommitIndex, time: WallTime)]
-  private let momentCounts: [UInt32]
+  private let stamps: [(commit: CommitIndex, time: WallTime)]
+  private let stampCounts: [UInt32]
   private let subjects: Column<ProtoEventSubject>
   private var operations: Supply<OperationID>
   private var ownSequences: Supply<UInt32>
@@ -79,10 +79,10 @@ private struct EventReader {
       try checkEqual(sequenceDeltas.count, count, "events.sequence_delta")
     }
     firstSequence = proto.firstSequence
-    momentCounts = proto.commitCount
+    stampCounts = proto.commitCount
     try checkRuns(
-      proto.commitDelta.count, momentCounts, total: count, "events.commit_count")
-    moments = try Self.moments(proto.commitDelta, proto.timeDelta)
+      proto.commitDelta.count, stampCounts, total: count, "events.commit_count")
+    stamps = try Self.stamps(proto.commitDelta, proto.timeDelta)
     let kindsOfSubject =
       proto.subject.isEmpty && proto.subjectCount.isEmpty
       ? []
@@ -122,7 +122,7 @@ private struct EventReader {
     }
   }
 
-  private static func moments(
+  private static func stamps(
     _ commits: [Int64], _ times: [Int64]
   ) throws(WireError) -> [(commit: CommitIndex, time: WallTime)] {
     try checkEqual(times.count, commits.count, "events.time_delta")
@@ -149,13 +149,13 @@ private struct EventReader {
     runs.reserveCapacity(kinds.count)
     var sequence = firstSequence
     var at = 0
-    for (moment, count) in zip(moments, momentCounts) {
+    for (stamp, count) in zip(stamps, stampCounts) {
       for _ in 0..<count {
         if !sequenceDeltas.isEmpty && at > 0 {
           sequence = runs[at - 1].first.sequence &+ UInt64(bitPattern: sequenceDeltas[at])
         }
         let event = Event(
-          sequence: sequence, commit: moment.commit, time: moment.time,
+          sequence: sequence, commit: stamp.commit, time: stamp.time,
           subject: try subject(subjects[at]), kind: try kind(kinds[at]))
         let run = EventRun(first: event, count: lengths[at])
         try check(run)

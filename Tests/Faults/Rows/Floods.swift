@@ -41,8 +41,8 @@ enum Flood: String, CaseIterable, Sendable {
   /// Goes on until it is killed.
   func run(at address: String) async throws {
     switch self {
-    case .pings: try await obeying(at: address, lanes: 256) { _ in .ping }
-    case .questions: try await obeying(at: address, lanes: 64) { _ in Self.page }
+    case .pings: try await obeying(at: address, requesters: 256) { _ in .ping }
+    case .questions: try await obeying(at: address, requesters: 64) { _ in Self.page }
     case .graphs:
       try await Self.submitting(at: address)
     case .deaf: try Self.raw(at: address, .ping, reads: true)
@@ -54,12 +54,12 @@ enum Flood: String, CaseIterable, Sendable {
     Selection(graphs: .active), after: nil, limit: UInt32(Limits.rowsPerReply))
 
   private func obeying(
-    at address: String, lanes: Int, _ next: @escaping @Sendable (Int) -> ClientRequest
+    at address: String, requesters: Int, _ next: @escaping @Sendable (Int) -> ClientRequest
   ) async throws {
     let connection = try await ClusterConnection.connect(to: address, deadline: .seconds(30))
     await withTaskGroup(of: Void.self) { group in
-      for lane in 0..<lanes {
-        group.addTask { while true { _ = try? await connection.request(next(lane)) } }
+      for requester in 0..<requesters {
+        group.addTask { while true { _ = try? await connection.request(next(requester)) } }
       }
     }
   }

@@ -26,13 +26,13 @@ enum Pursuit: String, CaseIterable, Sendable {
     }
   }
 
-  /// In so many lanes; what was begun is counted if it ends in time.
+  /// By so many tasks at once; what was begun is counted if it ends in time.
   private static func repeated(
-    _ lanes: Int, _ seconds: Double, _ body: @escaping @Sendable () async throws -> Void
+    _ tasks: Int, _ seconds: Double, _ body: @escaping @Sendable () async throws -> Void
   ) async throws -> Double {
     let start = Moment.now
     let count = try await withThrowingTaskGroup(of: Int.self) { group in
-      for _ in 0..<lanes {
+      for _ in 0..<tasks {
         group.addTask {
           var count = 0
           while true {

@@ -96,7 +96,7 @@ private func logLength(_ trial: Trial) async throws {
   }
 }
 
-/// Changes something, one turn after the other, in lanes that do not wait for each other.
+/// Changes something, one turn after the other, by tasks that do not wait for each other.
 private func write(
   _ turns: UInt64, on cluster: Cluster
 ) async throws -> (first: UInt64, last: UInt64) {

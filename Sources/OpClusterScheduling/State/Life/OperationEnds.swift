@@ -64,7 +64,7 @@ extension ClusterState {
     graphs[graph].forgetNotes(of: id.index)
     count(id, stage, from: wordBefore, to: graphs[graph].cell(id.index).word)
     if wasExecuting { emit(.isExecuting(false), id, into: &turn) }
-    if !moments.isEmpty { moments[id] = nil }
+    if !timestamps.isEmpty { timestamps[id] = nil }
     let outcome = end.ending.outcome ?? .lost
     emit(.isFinished(outcome), id, into: &turn)
     emit(.completion, id, into: &turn)

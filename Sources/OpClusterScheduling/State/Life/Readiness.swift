@@ -112,14 +112,14 @@ extension ClusterState {
   }
 
   private mutating func becomeReady(_ id: OperationID, into turn: inout SchedulingTurn) {
-    if !turn.isReplay { moments[id, default: Moments()].ready = turn.wall }
+    if !turn.isReplay { timestamps[id, default: Timestamps()].ready = turn.wall }
     emit(.isReady(true), id, into: &turn)
   }
 
   /// The time since when nothing blocks an unfinished operation, for display; unknown if that was
   /// before the coordinator's start.
   func readyTime(_ id: OperationID, _ stage: Int) -> WallTime {
-    let own = moments[id]?.ready ?? .unknown
+    let own = timestamps[id]?.ready ?? .unknown
     return own == .unknown ? graphs[id.graph.number].stages[stage].readyAt : own
   }
 

@@ -69,7 +69,7 @@ extension ClusterState {
     if cell.phase == .executing { return }
     move(id, stage, .begin)
     queues[graphs[graph].queue(of: id.index, stage: stage).number].executing += 1
-    if !turn.isReplay { moments[id, default: Moments()].started = turn.wall }
+    if !turn.isReplay { timestamps[id, default: Timestamps()].started = turn.wall }
     emit(.isExecuting(true), id, into: &turn)
   }
 

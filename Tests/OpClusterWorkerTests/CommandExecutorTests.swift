@@ -1,4 +1,4 @@
-// The command lane: work of attempts in a program that is no worker.
+// The command executor: work of attempts in a program that is no worker.
 
 import Glibc
 import Logging
@@ -13,8 +13,8 @@ import Testing
 @testable import OpClusterProcesses
 @testable import OpClusterWorker
 
-/// Collects what a lane tells.
-private final class LaneEnds: Sendable {
+/// Collects what an executor tells.
+private final class ExecutorEnds: Sendable {
   private let ends = Mutex<[AttemptID: [AttemptResult]]>([:])
 
   func add(_ attempt: AttemptID, _ result: AttemptResult) {
@@ -40,11 +40,11 @@ private func poll(_ what: String, _ condition: () -> Bool) throws {
 
 extension WorkerTests {
   // A program that just ends cannot remove its folder: the next one does, and touches nothing else.
-  @Test func laneFoldersAreLeftToTheNext() throws {
+  @Test func executorFoldersAreLeftToTheNext() throws {
     let base = "/tmp/worker-test-\(String(UInt64.random(in: 0...(.max)), radix: 36))"
     #expect(unsafe mkdir(base, 0o700) == 0)
     defer { _ = Folders.removeTree(base) }
-    /// As a lane of long ago has left it.
+    /// As an executor of long ago has left it.
     func folder(_ name: String, isOld: Bool = true, files: [String] = ["lock"]) -> String {
       let path = "\(base)/\(name)"
       #expect(unsafe mkdir(path, 0o700) == 0)
@@ -65,8 +65,8 @@ extension WorkerTests {
     ]
     let link = "\(base)/opcluster-23-abc"
     #expect(unsafe symlink(others[6], link) == 0)
-    #expect(LaneFolder.abandoned(beside: "\(base)/opcluster-1-own").sorted() == left.sorted())
-    #expect(LaneFolder.abandoned(beside: left[0]) == [left[1]])
+    #expect(ExecutorFolder.abandoned(beside: "\(base)/opcluster-1-own").sorted() == left.sorted())
+    #expect(ExecutorFolder.abandoned(beside: left[0]) == [left[1]])
     let scratch = try Scratch("\(base)/opcluster-1-own", logger: Logger(label: "test"))
     for path in left { scratch.removeLater(path) }
     try poll("what was left is gone") { left.allSatisfy { Folders.owner(of: $0) == nil } }
@@ -74,19 +74,19 @@ extension WorkerTests {
   }
 
   // A command with its values and outputs, and a block operation.
-  @Test func laneEndToEnd() throws {
-    let ends = LaneEnds()
-    let lane = try CommandLane(onEnd: ends.add)
+  @Test func executorEndToEnd() throws {
+    let ends = ExecutorEnds()
+    let executor = try CommandExecutor(onEnd: ends.add)
     let attempt = FakeCoordinator.attempt(0)
     let command = FakeCoordinator.shell("echo \"$OP_NAME $OP_ATTEMPT\"; echo k=v > $OP_OUTPUT")
-    lane.start(attempt, FakeCoordinator.command(name: "local", command), run: 3)
+    executor.start(attempt, FakeCoordinator.command(name: "local", command), run: 3)
     let result = try ends.wait(attempt)
     #expect(result.isSuccess)
     #expect(try Wire.decodeOutputs(result.output).map(\.value) == ["v"])
-    let log = lane.log(attempt, .standardOutput)
+    let log = executor.log(attempt, .standardOutput)
     #expect(Folders.text(of: log) == "local 3\n")
     let second = FakeCoordinator.attempt(1)
-    lane.start(
+    executor.start(
       second,
       FakeCoordinator.blocks([
         .call(OperationType(name: "sleep"), argument: Array("0.01".utf8)),
@@ -94,20 +94,20 @@ extension WorkerTests {
       ]))
     let blocks = try Wire.decodeBlockResults(try ends.wait(second).output)
     #expect(blocks.first == .succeeded([]) && blocks.count == 2)
-    lane.end()
+    executor.end()
     #expect(Folders.size(of: log) == nil)
     let late = FakeCoordinator.attempt(2)
-    lane.start(late, FakeCoordinator.command(command))
+    executor.start(late, FakeCoordinator.command(command))
     #expect(ends.all(late).map(\.cause) == [.workerStopped])
     #expect(ends.all(attempt).count == 1 && ends.all(second).count == 1)
   }
 
-  // Stop by signal, kill of a whole tree, and the end of the lane.
-  @Test func laneStopsAndKills() throws {
-    let ends = LaneEnds()
+  // Stop by signal, kill of a whole tree, and the end of the executor.
+  @Test func executorStopsAndKills() throws {
+    let ends = ExecutorEnds()
     let folder = try TestWorker.freshFolder()
     defer { Folders.removeTree(folder) }
-    let lane = try CommandLane(onEnd: ends.add)
+    let executor = try CommandExecutor(onEnd: ends.add)
     let attempts = (0..<3).map { FakeCoordinator.attempt($0) }
     for (attempt, trap) in zip(attempts, ["exit 5", "", ""]) {
       let text = """
@@ -116,28 +116,29 @@ extension WorkerTests {
           'trap "" TERM; while :; do sleep 0.05; done' \(folder)/child.\(attempt.operation.index) &
         touch \(folder)/\(attempt.operation.index); wait; wait
         """
-      lane.start(
+      executor.start(
         attempt,
         FakeCoordinator.command(firstIndex: attempt.operation.index, FakeCoordinator.shell(text)))
     }
     try poll("all beginnings") {
       (0..<3).allSatisfy { Folders.size(of: "\(folder)/\($0)") != nil }
     }
-    lane.stop(attempts[0])
+    executor.stop(attempts[0])
     #expect(try ends.wait(attempts[0]).exitStatus == 5)
     try poll("no rest of the first") { processes(with: "\(folder)/child.0").isEmpty }
-    lane.kill(attempts[1])
+    executor.kill(attempts[1])
     #expect(try ends.wait(attempts[1]).signal == SIGKILL)
     try poll("no rest of the second") { processes(with: "\(folder)/child.1").isEmpty }
-    lane.end()
+    executor.end()
     #expect(ends.all(attempts[2]).map(\.cause) == [.workerStopped])
     try poll("nothing") { processes(with: folder).isEmpty }
   }
 
-  // The program's other children stay its own: the lane neither reaps nor adopts nor kills them.
-  @Test func laneLeavesOtherChildrenAlone() throws {
-    let ends = LaneEnds()
-    let lane = try CommandLane(onEnd: ends.add)
+  // The program's other children stay its own: the executor neither reaps nor adopts nor kills
+  // them.
+  @Test func executorLeavesOtherChildrenAlone() throws {
+    let ends = ExecutorEnds()
+    let executor = try CommandExecutor(onEnd: ends.add)
     var child: pid_t = 0
     var words: [UnsafeMutablePointer<CChar>?] = unsafe [
       strdup("/bin/sh"), strdup("-c"), strdup("exit 7"), nil,
@@ -149,7 +150,7 @@ extension WorkerTests {
     }
     #expect(child > 0)
     for index in UInt32(0)..<20 {
-      lane.start(
+      executor.start(
         FakeCoordinator.attempt(index),
         FakeCoordinator.command(FakeCoordinator.shell("true & sleep 0.01 & exit 0")))
     }
@@ -158,18 +159,18 @@ extension WorkerTests {
     #expect(unsafe waitpid(child, &status, 0) == child)
     ChildClaims.release(child)
     #expect(status >> 8 & 0xff == 7)
-    lane.end()
+    executor.end()
   }
 
   // What the local backend needs to keep the times.
-  @Test func laneLimits() {
+  @Test func executorLimits() {
     var template = FakeCoordinator.command(
       FakeCoordinator.shell("true") {
         $0.timeout = .seconds(3)
         $0.grace = .seconds(4)
       })
-    #expect(CommandLane.limits(of: template) == (.seconds(3), .seconds(4)))
+    #expect(CommandExecutor.limits(of: template) == (.seconds(3), .seconds(4)))
     template.timeout = .seconds(1)
-    #expect(CommandLane.limits(of: template) == (.seconds(1), .seconds(4)))
+    #expect(CommandExecutor.limits(of: template) == (.seconds(1), .seconds(4)))
   }
 }

@@ -1,10 +1,10 @@
-// The folder of a `CommandLane`, below the folder for temporary files. Its process removes it; if
-// that process died first, a later one does. Blocking.
+// The folder of a `CommandExecutor`, below the folder for temporary files. Its process removes it;
+// if that process died first, a later one does. Blocking.
 
 import OpClusterProcesses
 import OpClusterSystem
 
-enum LaneFolder {
+enum ExecutorFolder {
   private static let prefix = "opcluster-"
 
   static var fresh: String {
@@ -15,7 +15,7 @@ enum LaneFolder {
   }
 
   /// Returns the folders that ended processes of this user left beside a folder. Looks at each name
-  /// there, once in the life of a lane.
+  /// there, once in the life of an executor.
   static func abandoned(beside folder: String) -> [String] {
     guard let slash = folder.lastIndex(of: "/") else { return [] }
     let base = String(folder[..<slash])

@@ -10,14 +10,14 @@ import OpClusterSystem
 import Synchronization
 
 /// Runs the work of attempts in this program; types of isolation `.child` run in children of it
-/// (`ChildProgram`). The lane reaps and adopts only the processes that it has started and leaves
-/// the program's other children alone.
+/// (`ChildProgram`). The executor reaps and adopts only the processes that it has started and
+/// leaves the program's other children alone.
 ///
 /// Results are raw, as the worker's brain takes them: a stopped command ends by its signal or as it
 /// likes, and a block operation with skipped blocks has failed and `wasStopped`. The caller adds
 /// the reason of the stop (cancelled, out of time) and enforces the times.
-public final class CommandLane: Sendable {
-  private let orders: Mailbox<LaneOrder>
+public final class CommandExecutor: Sendable {
+  private let orders: Mailbox<ExecutorOrder>
   private let thread: ThreadHandle
   private let folder: String
   private let isEnded = Mutex(false)
@@ -27,8 +27,8 @@ public final class CommandLane: Sendable {
   ///   - types: The types that calls may name.
   ///   - home: The cluster's address for those calls.
   ///   - logger: Receives the log lines of those calls.
-  ///   - onProgress: Called with the progress of a registered operation, on the lane's thread.
-  ///   - onEnd: Called once for each start, on the lane's thread.
+  ///   - onProgress: Called with the progress of a registered operation, on the executor's thread.
+  ///   - onEnd: Called once for each start, on the executor's thread.
   /// - Throws: An error if the machine has no room for a thread or a descriptor. Without room for a
   ///   folder each start ends as `.cannotStart`.
   public init(
@@ -37,15 +37,15 @@ public final class CommandLane: Sendable {
     onProgress: @escaping @Sendable (AttemptID, Double, String) -> Void = { _, _, _ in },
     onEnd: @escaping @Sendable (AttemptID, AttemptResult) -> Void
   ) throws(WorkerError) {
-    let folder = LaneFolder.fresh
+    let folder = ExecutorFolder.fresh
     self.folder = folder
     self.onEnd = onEnd
     do throws(SystemError) {
       // Not bounded here: it holds only what the caller has started.
-      let orders = try Mailbox<LaneOrder>(capacity: .max)
+      let orders = try Mailbox<ExecutorOrder>(capacity: .max)
       self.orders = orders
       thread = try startThread(name: "commands") {
-        LaneLoop(folder, registry, home, logger, orders, onProgress, onEnd).run()
+        ExecutorLoop(folder, registry, home, logger, orders, onProgress, onEnd).run()
       }
     } catch {
       throw WorkerError(.machine, error.description)
@@ -67,7 +67,7 @@ public final class CommandLane: Sendable {
     _ attempt: AttemptID, _ announcement: TemplateAnnouncement, argument: [UInt8] = [],
     inputs: [DependencyInput] = [], run: UInt32 = 1, queue: String? = nil
   ) {
-    let order = LaneOrder.start(attempt, announcement, argument, inputs, run: run, queue: queue)
+    let order = ExecutorOrder.start(attempt, announcement, argument, inputs, run: run, queue: queue)
     let isTaken = isEnded.withLock { ended in !ended && orders.post(order) == .posted }
     if !isTaken { onEnd(attempt, .stoppedWithWorker) }
   }
@@ -105,7 +105,7 @@ public final class CommandLane: Sendable {
     return (template.timeout, template.grace)
   }
 
-  /// Kills everything, reports the ends, and removes the lane's folder. Later calls do nothing.
+  /// Kills everything, reports the ends, and removes the executor's folder. Later calls do nothing.
   public func end() {
     let isFirst = isEnded.withLock { ended in
       defer { ended = true }

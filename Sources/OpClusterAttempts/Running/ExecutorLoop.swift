@@ -1,5 +1,5 @@
-// The thread of a `CommandLane`: takes orders, carries them out, reports the ends. Everything here
-// runs on that thread.
+// The thread of a `CommandExecutor`: takes orders, carries them out, reports the ends. Everything
+// here runs on that thread.
 
 import Logging
 import OpClusterModel
@@ -7,8 +7,8 @@ import OpClusterOperations
 import OpClusterProcesses
 import OpClusterSystem
 
-/// The orders to a lane.
-enum LaneOrder: Sendable {
+/// The orders to an executor.
+enum ExecutorOrder: Sendable {
   case start(
     AttemptID, TemplateAnnouncement, [UInt8], [DependencyInput], run: UInt32, queue: String?)
   case stop(AttemptID)
@@ -23,9 +23,9 @@ extension AttemptResult {
   }
 }
 
-final class LaneLoop {
+final class ExecutorLoop {
   private let folder: String
-  private let orders: Mailbox<LaneOrder>
+  private let orders: Mailbox<ExecutorOrder>
   private let onProgress: @Sendable (AttemptID, Double, String) -> Void
   private let onEnd: @Sendable (AttemptID, AttemptResult) -> Void
   /// The runner, or the reason why there is none.
@@ -35,7 +35,7 @@ final class LaneLoop {
 
   init(
     _ folder: String, _ registry: OperationRegistry, _ home: OperationHome, _ logger: Logger,
-    _ orders: Mailbox<LaneOrder>,
+    _ orders: Mailbox<ExecutorOrder>,
     _ onProgress: @escaping @Sendable (AttemptID, Double, String) -> Void,
     _ onEnd: @escaping @Sendable (AttemptID, AttemptResult) -> Void
   ) {
@@ -61,7 +61,7 @@ final class LaneLoop {
     }
     // Such programs have no guard, so each cleans up after the previous one.
     ProcessHost.removeAbandonedGroups()
-    for left in LaneFolder.abandoned(beside: folder) { scratch.removeLater(left) }
+    for left in ExecutorFolder.abandoned(beside: folder) { scratch.removeLater(left) }
     do {
       // If the program is killed, the kernel kills the main processes with this thread.
       let host = try ProcessHost(fence: fence, adoptsOrphans: false)
@@ -80,7 +80,7 @@ final class LaneLoop {
     if case .success(let attempts) = attempts {
       for descriptor in attempts.descriptors { _ = poller.add(descriptor: descriptor) }
     }
-    var batch: [LaneOrder] = []
+    var batch: [ExecutorOrder] = []
     while !isEnding {
       // The wait fails only for lack of memory; the next one may succeed.
       _ = try? poller.wait(until: nextDeadline)
@@ -98,7 +98,7 @@ final class LaneLoop {
 
   private var now: Instant { Instant(nanoseconds: MonotonicClock.now()) }
 
-  private func obey(_ order: LaneOrder) {
+  private func obey(_ order: ExecutorOrder) {
     let attempts: AttemptRunner
     switch self.attempts {
     case .success(let runner): attempts = runner
@@ -127,7 +127,7 @@ final class LaneLoop {
   private func collect() {
     guard case .success(let attempts) = attempts else { return }
     let ended = attempts.collect(at: now, progress: onProgress)
-    // The lane reports the end even if processes survive.
+    // The executor reports the end even if processes survive.
     _ = attempts.takeSurvivals()
     // Move the logs before the end is reported, so that a reader finds them.
     attempts.tidy()
