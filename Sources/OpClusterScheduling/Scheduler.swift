@@ -112,6 +112,5 @@ extension Scheduler {
 struct Asker: Hashable, Sendable {
   var peer: PeerID
   var request: RequestID
-  /// The only submitter whose graphs the client may change; nil: the graphs of all submitters.
-  var onlyOf: String?
+  var mayChange: SteeringBound
 }

@@ -38,8 +38,8 @@ extension Scheduler {
     turn.commit = CommitIndex(lastCommit.number + 1)
     switch input {
     case .worker(let peer, let message): handleWorker(peer, message, into: &turn)
-    case .client(let peer, let request, let what, let onlyOf):
-      handleClient(Asker(peer: peer, request: request, onlyOf: onlyOf), what, into: &turn)
+    case .client(let peer, let request, let what, let bound):
+      handleClient(Asker(peer: peer, request: request, mayChange: bound), what, into: &turn)
     case .gone(let peer): forgetPeer(peer)
     case .tick(let durable): handleTick(durable, into: &turn)
     }

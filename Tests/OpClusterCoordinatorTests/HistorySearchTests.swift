@@ -66,9 +66,9 @@ private final class Archive {
           otherwise: Refusal(.unknownOperation, "no operation matches"))))
     for step in 1...100_000 {
       switch reader.step(&inquiry) {
-      case nil: continue
-      case .reply(_, _, let reply)?: return (reply, step)
-      case .some: throw Unexpected(what: "not a reply")
+      case .unfinished: continue
+      case .found(.reply(_, _, let reply)): return (reply, step)
+      case .found: throw Unexpected(what: "not a reply")
       }
     }
     throw Unexpected(what: "no end")

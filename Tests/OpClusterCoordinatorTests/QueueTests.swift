@@ -13,7 +13,8 @@ import Testing
 
   private func turn(_ commit: UInt64) -> UnreleasedTurn {
     UnreleasedTurn(
-      commit: commit, items: [.close(PeerID(commit))], events: [], lastEvent: commit, since: .zero)
+      commit: commit, items: [.close(PeerID(commit))], events: .runs([]), lastEvent: commit,
+      since: .zero)
   }
 
   private func commits(of queue: inout ReleaseQueue) -> [UInt64] {

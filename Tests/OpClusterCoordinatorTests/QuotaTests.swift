@@ -229,7 +229,8 @@ import Testing
   private func turn(_ commit: UInt64, bytes: Int) -> UnreleasedTurn {
     let reply = UnreleasedEffect.reply(PeerID(1), [UInt8](repeating: 0, count: bytes))
     return UnreleasedTurn(
-      commit: commit, items: bytes > 0 ? [reply] : [], events: [], lastEvent: 0, since: .zero)
+      commit: commit, items: bytes > 0 ? [reply] : [], events: .runs([]), lastEvent: 0, since: .zero
+    )
   }
 
   @Test func unreleasedTurns() {

@@ -57,7 +57,7 @@ import Testing
           sequence: last + 1, commit: CommitIndex(1), time: .unknown, subject: subject, kind: kind)
         log.append(EventRun(first: first, count: count))
       }
-      subscriptions.tell(Array(log[before...]), through: last)
+      subscriptions.tell(.runs(Array(log[before...])), through: last)
     }
 
     mutating func reply(to peer: UInt64) {

@@ -197,7 +197,7 @@ import Testing
         number: 1, from: from, isFirst: false, isFromStart: false, room: 1_000,
         filter: Self.filter(selection))
       var inquiry = HistoryInquiry(.slice(question))
-      guard case .slice(let slice)? = reader.step(&inquiry) else { break }
+      guard case .found(.slice(let slice)) = reader.step(&inquiry) else { break }
       let content = try slice.content.get()
       told += content.runs.map(\.first.sequence)
       #expect(content.scopes.count <= 6)

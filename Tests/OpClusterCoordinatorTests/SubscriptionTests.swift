@@ -45,7 +45,7 @@ import Testing
     }
 
     /// A turn becomes durable; its runs have these lengths.
-    mutating func happen(_ counts: [UInt32], isHeld: Bool = true) {
+    mutating func happen(_ counts: [UInt32], isSubscribed: Bool = true) {
       var runs: [EventRun] = []
       for count in counts {
         let subject = Event.Subject.operation(
@@ -57,7 +57,7 @@ import Testing
         runs.append(run)
         log.append(run)
       }
-      subscriptions.tell(isHeld ? runs : nil, through: last)
+      subscriptions.tell(isSubscribed ? .runs(runs) : .inJournal, through: last)
       flush()
     }
 
@@ -119,7 +119,7 @@ import Testing
     world.happen([3])
     world.subscribe(decided: 5)
     #expect(world.replies.isEmpty && world.batches.isEmpty)
-    world.happen([2], isHeld: false)
+    world.happen([2], isSubscribed: false)
     #expect(world.replies == [.subscribed(since: 5)])
     #expect(world.batches.map(\.caughtUp) == [true])
     world.happen([2])
@@ -135,7 +135,7 @@ import Testing
     let subject = Event.Subject.operation(OperationID(graph: GraphID(1), index: 0), sequence: 1)
     let first = Event(
       sequence: 1, commit: CommitIndex(1), time: .unknown, subject: subject, kind: .isReady(true))
-    world.subscriptions.tell([EventRun(first: first, count: 1)], through: 1)
+    world.subscriptions.tell(.runs([EventRun(first: first, count: 1)]), through: 1)
     world.subscriptions.flush(peer: PeerID(99), stuck: [], into: &effects)
     #expect(effects.isEmpty)
     world.subscriptions.flush(peer: world.peer, stuck: [], into: &effects)
@@ -161,10 +161,11 @@ import Testing
     let first = Event(
       sequence: 1, commit: CommitIndex(1), time: .unknown, subject: subject, kind: .isReady(true))
     let count = Limits.eventCredit
-    subscriptions.tell([EventRun(first: first, count: count / 2)], through: UInt64(count / 2))
+    subscriptions.tell(
+      .runs([EventRun(first: first, count: count / 2)]), through: UInt64(count / 2))
     var second = first
     second.sequence = UInt64(count / 2) + 1
-    subscriptions.tell([EventRun(first: second, count: count / 2)], through: UInt64(count))
+    subscriptions.tell(.runs([EventRun(first: second, count: count / 2)]), through: UInt64(count))
     var flushed: [PeerID] = []
     var isMore = true
     while isMore {
@@ -197,7 +198,7 @@ import Testing
     // The reader is ahead of the loop, and has left them out.
     let content = Slice.Content(from: 1, runs: [], next: 3, scopes: [])
     world.subscriptions.take(Slice(number: 1, content: .success(content)), into: &effects)
-    world.subscriptions.tell([run], through: 2)
+    world.subscriptions.tell(.runs([run]), through: 2)
     world.perform(effects)
     world.flush()
     #expect(world.sequences == [1, 2])
@@ -237,7 +238,7 @@ import Testing
     world.log.append(early)
     world.read()
     #expect(world.sequences == [1, 2, 3, 4])
-    world.subscriptions.tell([early], through: 4)
+    world.subscriptions.tell(.runs([early]), through: 4)
     world.flush()
     world.happen([1])
     #expect(world.sequences == [1, 2, 3, 4, 5])
@@ -277,7 +278,7 @@ import Testing
   @Test func turnsThatWereNotKept() {
     var world = World()
     world.subscribe()
-    world.happen([2], isHeld: false)
+    world.happen([2], isSubscribed: false)
     world.read()
     world.happen([1])
     #expect(world.sequences == [1, 2, 3])
@@ -406,7 +407,7 @@ import Testing
       switch generator.below(6) {
       case 0, 1:
         let counts = (0...generator.below(3)).map { _ in generator.below(6) + 1 }
-        world.happen(counts, isHeld: generator.below(4) > 0)
+        world.happen(counts, isSubscribed: generator.below(4) > 0)
       case 2: world.read(runs: Int(generator.below(3)) + 1)
       case 3:
         world.grant(generator.below(30))

@@ -12,7 +12,7 @@ extension World {
   fileprivate mutating func ask(_ request: ClientRequest, onlyOf name: String) -> ClientReply? {
     lastRequest += 1
     let number = lastRequest
-    input(.client(PeerID(1), RequestID(number), request, onlyOf: name))
+    input(.client(PeerID(1), RequestID(number), request, mayChange: .graphs(of: name)))
     return replies[number]
   }
 

@@ -64,9 +64,9 @@ extension Subscriptions.Entry {
 
   /// Takes a turn whose last event is `last`, or falls behind.
   mutating func take(
-    _ runs: [EventRun]?, _ last: UInt64, _ canTake: Bool, _ effects: inout [Subscriptions.Effect]
+    _ events: TurnEvents, _ last: UInt64, _ canTake: Bool, _ effects: inout [Subscriptions.Effect]
   ) {
-    guard let runs, canTake else {
+    guard case .runs(let runs) = events, canTake else {
       state = .behind
       return
     }

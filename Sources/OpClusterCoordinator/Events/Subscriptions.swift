@@ -15,8 +15,7 @@ struct Subscriptions {
   }
 
   private struct DurableTurn {
-    /// nil: nobody had subscribed when the turn was decided; the events are in the journal.
-    let runs: [EventRun]?
+    let events: TurnEvents
     let last: UInt64
   }
 
@@ -246,21 +245,21 @@ struct Subscriptions {
 
   // MARK: - What becomes durable
 
-  /// Takes a durable turn whose last event is `last`. `runs` is nil if nobody had subscribed when
-  /// it was decided; its events are in the journal. Costs the subscriptions that its events may
-  /// concern; all of them if it has no runs, which only the turns before the first one have.
-  mutating func tell(_ runs: [EventRun]?, through last: UInt64) {
+  /// Takes a durable turn whose last event is `last`. Costs the subscriptions that its events may
+  /// concern; all of them if its events are in the journal, as only those of the turns before the
+  /// first subscription are.
+  mutating func tell(_ events: TurnEvents, through last: UInt64) {
     guard last > told else { return }
     told = last
     if all.isEmpty { return }
-    turns.append(DurableTurn(runs: runs, last: last))
+    turns.append(DurableTurn(events: events, last: last))
     // A flush that has begun begins again.
     lastFlushed = nil
     while let first = awaiting.min, first.value <= last + 1 {
       awaiting.removeMin()
       if isIn(.awaited, first.key) { concerned.insert(first.key) }
     }
-    guard let runs else {
+    guard case .runs(let runs) = events else {
       for key in all.keys where isIn(.live, key) { concerned.insert(key) }
       return
     }
@@ -295,7 +294,7 @@ struct Subscriptions {
       entry.share = share
       if entry.state == .live {
         entry.position = max(entry.position, flushed + 1)
-        if entry.position <= turn.last { entry.take(turn.runs, turn.last, canTake, &effects) }
+        if entry.position <= turn.last { entry.take(turn.events, turn.last, canTake, &effects) }
       }
       store(entry)
     }

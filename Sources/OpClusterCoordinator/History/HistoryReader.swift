@@ -24,19 +24,21 @@ struct HistoryReader: ~Copyable {
 
   init(_ journal: any Journal) { self.journal = journal }
 
-  /// Continues a question for a bounded time; nil if it has no answer yet.
-  mutating func step(_ inquiry: inout HistoryInquiry) -> HistoryAnswer? {
+  /// Continues a question for a bounded time.
+  mutating func step(_ inquiry: inout HistoryInquiry) -> HistoryStep<HistoryAnswer> {
     spent = 0
     switch inquiry.question {
-    case .room: return .room(journal.freeBytes(), lost: journal.lostFiles())
+    case .room: return .found(.room(journal.freeBytes(), lost: journal.lostFiles()))
     case .slice(let slice):
-      return .slice(Slice(number: slice.number, content: reading { try $0.slice(slice) }))
-    case .log(let log): return .log(log, reading { try $0.log(log) })
+      return .found(
+        .slice(Slice(number: slice.number, content: reading { try $0.slice(slice) })))
+    case .log(let log): return .found(.log(log, reading { try $0.log(log) }))
     case .rows(let rows):
       switch reading({ try $0.rows(rows, &inquiry.search) }) {
-      case .success(nil): return nil
-      case .success(let reply?): return .reply(rows.peer, rows.request, reply)
-      case .failure(let refusal): return .reply(rows.peer, rows.request, .refused(refusal))
+      case .success(.unfinished): return .unfinished
+      case .success(.found(let reply)): return .found(.reply(rows.peer, rows.request, reply))
+      case .failure(let refusal):
+        return .found(.reply(rows.peer, rows.request, .refused(refusal)))
       }
     }
   }

@@ -7,6 +7,13 @@ import OpClusterModel
 import OpClusterQueries
 import OpClusterWire
 
+/// What a bounded step of a question has led to.
+enum HistoryStep<Found> {
+  case found(Found)
+  /// It continues with its next step.
+  case unfinished
+}
+
 /// The progress of a search.
 enum HistorySearch: Sendable {
   case graphs(GraphSearch)
@@ -15,22 +22,22 @@ enum HistorySearch: Sendable {
 }
 
 extension HistoryReader {
-  /// The reply, if this step has completed it.
+  /// Continues with a question for a bounded time.
   mutating func rows(
     _ question: RowsQuestion, _ search: inout HistorySearch?
-  ) throws -> ClientReply? {
+  ) throws -> HistoryStep<ClientReply> {
     switch question.what {
     case .graphs, .operations, .explain:
       if search == nil { search = HistorySearch(question) }
-      return try search?.step(question, &self)
+      return try search?.step(question, &self) ?? .unfinished
     case .structure:
       guard let graph = question.ended(from: 1), let body = try document(.structure, of: graph)
       else { throw question.otherwise }
       var structure = try DocumentKind.structure(in: body)
       structure.lastEvent = max(structure.lastEvent, question.lastEvent)
-      return .structure(structure)
+      return .found(.structure(structure))
     case .submission(let graph, let outcomes):
-      return try submission(question, graph, outcomes)
+      return .found(try submission(question, graph, outcomes))
     }
   }
 
@@ -79,10 +86,10 @@ extension HistorySearch {
     }
   }
 
-  /// Continues for a bounded time; nil if the reply is incomplete.
+  /// Continues for a bounded time.
   fileprivate mutating func step(
     _ question: RowsQuestion, _ reader: inout HistoryReader
-  ) throws -> ClientReply? {
+  ) throws -> HistoryStep<ClientReply> {
     switch self {
     case .graphs(var search):
       defer { self = .graphs(search) }
@@ -123,21 +130,21 @@ struct GraphSearch: Sendable {
 
   fileprivate mutating func step(
     _ question: RowsQuestion, _ reader: inout HistoryReader
-  ) throws -> ClientReply? {
+  ) throws -> HistoryStep<ClientReply> {
     while rows.count < limit {
       // Behind the last living row of a full page the next living graphs are unknown.
-      if rest.isEmpty, livingMore { return .graphs(rows, more: true) }
+      if rest.isEmpty, livingMore { return .found(.graphs(rows, more: true)) }
       if let first = rest.first, ended.map({ first.graph < $0 }) ?? true {
         rows.append(first)
         rest.removeFirst()
         continue
       }
-      guard let graph = ended else { return .graphs(rows, more: false) }
-      if reader.isSpent { return nil }
+      guard let graph = ended else { return .found(.graphs(rows, more: false)) }
+      if reader.isSpent { return .unfinished }
       if let row = try reader.endedRow(of: graph, question.selection) { rows.append(row) }
       ended = question.ended(after: graph)
     }
-    return .graphs(rows, more: !rest.isEmpty || livingMore || ended != nil)
+    return .found(.graphs(rows, more: !rest.isEmpty || livingMore || ended != nil))
   }
 }
 
@@ -182,7 +189,7 @@ struct OperationSearch: Sendable {
 
   fileprivate mutating func step(
     _ question: RowsQuestion, _ reader: inout HistoryReader
-  ) throws -> ClientReply? {
+  ) throws -> HistoryStep<ClientReply> {
     while rows.count < limit {
       if rest.isEmpty, livingMore { return try page(question, &reader, more: true) }
       if let first = rest.first, ended.map({ first.id.graph < $0 }) ?? true {
@@ -191,7 +198,7 @@ struct OperationSearch: Sendable {
         continue
       }
       guard let graph = ended else { return try page(question, &reader, more: false) }
-      if reader.isSpent { return nil }
+      if reader.isSpent { return .unfinished }
       if let found = try EndedGraphPage(graph, filter, &reader) {
         let first = after.flatMap { $0.graph == graph ? $0.index.addingOne : nil } ?? 0
         // One row more than there is room for shows whether there is more.
@@ -208,12 +215,12 @@ struct OperationSearch: Sendable {
 
   private mutating func page(
     _ question: RowsQuestion, _ reader: inout HistoryReader, more: Bool
-  ) throws -> ClientReply {
+  ) throws -> HistoryStep<ClientReply> {
     if rows.isEmpty, after == nil { throw question.otherwise }
     let isSingle = rows.count == 1 && (limit == 1 || (!more && after == nil))
     try reader.addAttempts(to: &rows, isSingle: isSingle)
     if isSingle { try reader.addCommand(to: &rows[0]) }
-    return .operations(rows, more: more)
+    return .found(.operations(rows, more: more))
   }
 }
 
@@ -320,22 +327,22 @@ struct ExplanationSearch: Sendable {
 
   fileprivate mutating func step(
     _ question: RowsQuestion, _ reader: inout HistoryReader
-  ) throws -> ClientReply? {
+  ) throws -> HistoryStep<ClientReply> {
     let most = CoordinatorLimits.explanations
     while let graph = ended {
-      if reader.isSpent { return nil }
+      if reader.isSpent { return .unfinished }
       if let page = try EndedGraphPage(graph, filter, &reader) {
         var rows = page.rows(from: 0, limit: most + 1)
         let more = explanations.count + rows.count > most
         rows = Array(rows.prefix(most - explanations.count))
         try reader.addAttempts(to: &rows, isSingle: false)
         explanations += rows.map { page.explanation(of: $0) }
-        if more { return .explanations(explanations, more: true) }
+        if more { return .found(.explanations(explanations, more: true)) }
       }
       ended = question.ended(after: graph)
     }
     if explanations.isEmpty { throw question.otherwise }
-    return .explanations(explanations, more: false)
+    return .found(.explanations(explanations, more: false))
   }
 }
 

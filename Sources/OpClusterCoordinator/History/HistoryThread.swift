@@ -79,10 +79,12 @@ final class HistoryThread: Sendable {
         shared.bell.takeAll(into: &rung)
         continue
       }
-      let found = reader.step(&inquiry)
-      if let found { answer(found) }
-      shared.state.withLock { state in
-        if found == nil { state.turns.goOn(with: inquiry) } else { state.turns.finish() }
+      switch reader.step(&inquiry) {
+      case .found(let found):
+        answer(found)
+        shared.state.withLock { $0.turns.finish() }
+      case .unfinished:
+        shared.state.withLock { $0.turns.goOn(with: inquiry) }
       }
     }
   }

@@ -10,10 +10,14 @@ import OpClusterZeroMQ
 extension CoordinatorLoop {
   func hearClients() {
     var received = 0
-    for _ in 0..<(Limits.framesPerTurn / 2) where received < Limits.frameBytesPerTurn / 2 {
-      guard let (bytes, sender) = next(clients.receive(), .client) else { break }
-      received += bytes?.count ?? 0
-      if let bytes, let sender { takeClient(bytes, sender) }
+    frames: for _ in 0..<(Limits.framesPerTurn / 2) where received < Limits.frameBytesPerTurn / 2 {
+      switch next(clients.receive(), .client) {
+      case .nothing: break frames
+      case .invalid: continue
+      case .message(let bytes, let sender):
+        received += bytes.count
+        takeClient(bytes, sender)
+      }
     }
     hearQueued()
   }
@@ -107,7 +111,8 @@ extension CoordinatorLoop {
       .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs:
       work.hasInput = true
       let input = Input.client(
-        peer, request, owned(what, by: peer), onlyOf: settings.steering.bound(of: known.principal))
+        peer, request, owned(what, by: peer),
+        mayChange: settings.steering.bound(of: known.principal))
       scheduler.handle(input, into: &work.turn)
     }
   }

@@ -13,12 +13,18 @@ enum UnreleasedEffect: Sendable {
   case ask(HistoryQuestion)
 }
 
+/// The events of a turn for subscribers.
+enum TurnEvents: Sendable {
+  case runs([EventRun])
+  /// Nobody had subscribed when the turn was decided; a later subscriber reads the journal.
+  case inJournal
+}
+
 /// The effects that wait for one commit.
 struct UnreleasedTurn: Sendable {
   var commit: UInt64
   var items: [UnreleasedEffect]
-  /// The events of the turn; nil if nobody had subscribed.
-  var events: [EventRun]?
+  var events: TurnEvents
   /// The newest event of the cluster after this turn.
   var lastEvent: UInt64
   /// The time since when it waits.
@@ -79,7 +85,7 @@ struct ReleaseQueue {
     let turn = turns[head]
     bytes -= turn.bytes
     turns[head].items = []
-    turns[head].events = nil
+    turns[head].events = .inJournal
     head += 1
     if head == turns.count {
       turns.removeAll(keepingCapacity: true)

@@ -22,10 +22,14 @@ extension CoordinatorLoop {
     if work.hasInput, !subscriptions.isEmpty { noteOwnGraphs() }
     answerQuestions(into: &items)
     let isDurable = work.hasInput && work.turn.isDurable
+    let events: TurnEvents =
+      if !isDurable { .runs([]) } else if subscriptions.isEmpty { .inJournal } else {
+        .runs(work.turn.events)
+      }
     commits.release.append(
       UnreleasedTurn(
         commit: scheduler.lastCommit.number, items: items,
-        events: isDurable && !subscriptions.isEmpty ? work.turn.events : isDurable ? nil : [],
+        events: events,
         lastEvent: scheduler.lastEvent, since: now))
     noteOutcomes()
     guard isDurable else { return }

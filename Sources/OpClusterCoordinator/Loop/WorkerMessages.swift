@@ -11,19 +11,32 @@ import OpClusterZeroMQ
 extension CoordinatorLoop {
   func hear() {
     var heard = 0
-    for _ in 0..<(Limits.framesPerTurn / 2) where heard < Limits.frameBytesPerTurn / 2 {
-      guard let (bytes, sender) = next(workers.receive(), .worker) else { break }
-      heard += bytes?.count ?? 0
-      if let bytes, let sender { takeWorker(bytes, sender) }
+    frames: for _ in 0..<(Limits.framesPerTurn / 2) where heard < Limits.frameBytesPerTurn / 2 {
+      switch next(workers.receive(), .worker) {
+      case .nothing: break frames
+      case .invalid: continue
+      case .message(let bytes, let sender):
+        heard += bytes.count
+        takeWorker(bytes, sender)
+      }
     }
     hearClients()
   }
 
-  /// nil: no frame is left. Without bytes: an invalid frame.
-  func next(_ result: ReceiveResult, _ side: Side) -> (bytes: [UInt8]?, sender: Sender?)? {
+  /// A frame of a socket.
+  enum NextFrame {
+    case message([UInt8], Sender)
+    /// Of a form that no message has, which is noted already, or without a sender.
+    case invalid
+    /// No frame is left, or the socket failed.
+    case nothing
+  }
+
+  func next(_ result: ReceiveResult, _ side: Side) -> NextFrame {
     switch result {
-    case .nothing: return nil
-    case .message(let bytes, let sender): return (bytes, sender)
+    case .nothing: return .nothing
+    case .message(let bytes, let sender?): return .message(bytes, sender)
+    case .message(_, nil): return .invalid
     case .malformed(let sender):
       let peer = sender.flatMap { side == .worker ? worker(of: $0) : client(of: $0) }
       if let peer {
@@ -31,10 +44,10 @@ extension CoordinatorLoop {
       } else {
         noteMalformed(sender?.connection, "several frames")
       }
-      return (nil, nil)
+      return .invalid
     case .failed(let error):
       logger.error("a socket failed", metadata: ["error": "\(error)"])
-      return nil
+      return .nothing
     }
   }
 

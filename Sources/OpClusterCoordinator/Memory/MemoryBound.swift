@@ -15,7 +15,7 @@ public struct MemoryBound: Hashable, Sendable {
     self.address = address
   }
 
-  /// What the machine lets this process have; nil where nobody says.
+  /// The memory that the machine allows this process; nil if no limit is known.
   public static func ofThisProcess() -> MemoryBound? {
     found(address: ProcessLimits.addressSpace) { FileDescriptor.text(ofKernelFile: $0) }
   }

@@ -2,6 +2,7 @@
 
 import OpClusterKeys
 import OpClusterModel
+import OpClusterScheduling
 import OpClusterZeroMQ
 
 /// The identity of a peer, by the key that its connection was admitted with; never by its own
@@ -80,9 +81,11 @@ public enum Steering: String, Sendable, CaseIterable {
   case own
   case all
 
-  /// The only submitter whose graphs a principal may change; nil: the graphs of all submitters.
-  func bound(of principal: Principal) -> String? {
-    guard self == .own, case .known(let name, .submitter) = principal else { return nil }
-    return name
+  /// The graphs that a principal may change.
+  func bound(of principal: Principal) -> SteeringBound {
+    guard self == .own, case .known(let name, .submitter) = principal else {
+      return .allGraphs
+    }
+    return .graphs(of: name)
   }
 }

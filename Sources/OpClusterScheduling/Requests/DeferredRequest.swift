@@ -1,6 +1,13 @@
-// A request that waits for workers to answer recalls.
+// The answer to a request, at once or after workers have answered recalls.
 
 import OpClusterModel
+
+/// The answer to a request that was not refused.
+enum Answer: Sendable {
+  case now(ClientReply)
+  /// Workers must return operations first: a `DeferredRequest` answers, or is decided again.
+  case later
+}
 
 struct DeferredRequest: Sendable {
   var asker: Asker

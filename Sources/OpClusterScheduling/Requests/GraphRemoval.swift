@@ -39,7 +39,7 @@ extension Scheduler {
         .badRequest, "graph \(number) has not ended",
         hint: .cancelGraph(GraphID(number)))
     }
-    guard let name = asker.onlyOf else { return }
+    guard case .graphs(let name) = asker.mayChange else { return }
     guard let known = ended[id] else {
       throw Refusal(
         .forbidden, "graph \(number) ended so long ago that nobody remembers whose it was",

@@ -7,27 +7,26 @@ import OpClusterModel
 extension Scheduler {
   mutating func change(
     _ asker: Asker, _ target: OperationTarget, _ what: TargetChange, into turn: inout SchedulingTurn
-  ) throws(Refusal) -> ClientReply? {
+  ) throws(Refusal) -> Answer {
     try change(asker, resolve(target, by: asker), what, into: &turn)
   }
 
-  /// nil: workers must first return some operations; the request is decided afterwards.
   mutating func change(
     _ asker: Asker, _ members: TargetMembers, _ what: TargetChange, into turn: inout SchedulingTurn
-  ) throws(Refusal) -> ClientReply? {
+  ) throws(Refusal) -> Answer {
     let decided = try decide(what)
     var count = ChangeCount(late: UInt32(members.gone.count))
     for runs in members.runs { weigh(runs, decided, &count) }
     if case .queue(let queue) = decided { try checkEntering(count.changing, queue) }
     if count.awaited.isEmpty {
       make(decided, of: count.changing, into: &turn)
-      return .changed(
-        count.asAsked + UInt32(count.changing.count), unchanged: count.late)
+      return .now(
+        .changed(count.asAsked + UInt32(count.changing.count), unchanged: count.late))
     }
     deferRequest(
       asker, awaiting: count.awaited, pinning: count.changing,
       .changeAgain(what, members, pinned: count.changing), into: &turn)
-    return nil
+    return .later
   }
 
   /// A change that can be made: its queue exists.

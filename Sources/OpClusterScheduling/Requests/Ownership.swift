@@ -6,13 +6,13 @@ import OpClusterModel
 
 extension Scheduler {
   func isOwn(_ graph: GraphID, of asker: Asker) -> Bool {
-    guard let name = asker.onlyOf else { return true }
+    guard case .graphs(let name) = asker.mayChange else { return true }
     return graphs.contains(graph.number) && graphs[graph.number].submission.submitter == name
   }
 
   /// Checks each graph.
   func checkOwn(_ members: some Sequence<GraphID>, of asker: Asker) throws(Refusal) {
-    guard let name = asker.onlyOf else { return }
+    guard case .graphs(let name) = asker.mayChange else { return }
     for graph in members where graphs.contains(graph.number) && !isOwn(graph, of: asker) {
       throw Self.notOwn(graph, graphs[graph.number].submission.submitter, name)
     }
@@ -32,7 +32,7 @@ extension Scheduler {
   /// graphs leaves out graphs of others; naming another's graph is refused.
   func resolve(_ target: OperationTarget, by asker: Asker) throws(Refusal) -> TargetMembers {
     var members = try resolve(target)
-    if asker.onlyOf == nil { return members }
+    if asker.mayChange == .allGraphs { return members }
     if case .selection(let selection) = target, selection.isOpen {
       members.runs.removeAll { !isOwn($0.graph, of: asker) }
       if members.runs.isEmpty { throw Self.nothingOwn }
@@ -43,7 +43,7 @@ extension Scheduler {
 
   func resolveGraphs(_ selection: Selection, by asker: Asker) throws(Refusal) -> [GraphID] {
     var chosen = try resolveGraphs(selection)
-    if asker.onlyOf == nil { return chosen }
+    if asker.mayChange == .allGraphs { return chosen }
     if selection.isOpen {
       chosen.removeAll { !isOwn($0, of: asker) }
       if chosen.isEmpty { throw Self.nothingOwn }

@@ -13,28 +13,27 @@ extension Scheduler {
     }
   }
 
-  /// Answers with the reply or refusal of `decide`; nil: the answer comes later.
+  /// Answers with the reply or refusal of `decide`, unless the answer comes later.
   mutating func reply(
     to asker: Asker, into turn: inout SchedulingTurn,
-    _ decide: (inout Scheduler, inout SchedulingTurn) throws(Refusal) -> ClientReply?
+    _ decide: (inout Scheduler, inout SchedulingTurn) throws(Refusal) -> Answer
   ) {
     do throws(Refusal) {
-      if let reply = try decide(&self, &turn) { turn.answer(asker, reply) }
+      if case .now(let reply) = try decide(&self, &turn) { turn.answer(asker, reply) }
     } catch {
       turn.answer(asker, .refused(error))
     }
   }
 
-  /// nil: the answer comes later.
   private mutating func steer(
     _ asker: Asker, _ request: ClientRequest, into turn: inout SchedulingTurn
-  ) throws(Refusal) -> ClientReply? {
+  ) throws(Refusal) -> Answer {
     switch request {
     case .submit(let submission):
-      return try submit(submission, into: &turn)
+      return .now(try submit(submission, into: &turn))
     case .enqueue(let operations, let queue):
       try checkOwn(operations.lazy.map(\.graph), of: asker)
-      return try enqueue(operations, queue, into: &turn)
+      return .now(try enqueue(operations, queue, into: &turn))
     case .cancel(let target, let reason, let grace):
       return try cancel(
         asker, request, resolve(target, by: asker), reason, grace, into: &turn)
@@ -45,11 +44,11 @@ extension Scheduler {
     case .suspendGraphs(let selection, let isSuspended):
       return try suspend(asker, selection, isSuspended, into: &turn)
     case .createQueue(let settings):
-      return try createQueue(settings, into: &turn)
+      return .now(try createQueue(settings, into: &turn))
     case .changeQueue(let name, let wanted):
       return try change(asker, queue(named: name), wanted, into: &turn)
     case .removeQueue(let name):
-      return try remove(queue(named: name), into: &turn)
+      return .now(try remove(queue(named: name), into: &turn))
     case .addDependency(let from, let to, let policy, let allowsCycle):
       try checkOwn([to.graph], of: asker)
       return try addDependency(asker, request, from, to, policy, allowsCycle, into: &turn)
@@ -64,22 +63,22 @@ extension Scheduler {
       return try change(asker, target, .queue(queue), into: &turn)
     case .addBlocks(let id, let bytes):
       try checkOwn([id.graph], of: asker)
-      return try addBlocks(id, bytes, into: &turn)
+      return .now(try addBlocks(id, bytes, into: &turn))
     case .beginWait(let waiter, let target):
-      return try beginWait(waiter, target)
+      return .now(try beginWait(waiter, target))
     case .endWait(let waiter):
-      return endWait(waiter)
+      return .now(endWait(waiter))
     case .drainWorker(let name):
-      return try drain(name, into: &turn)
+      return .now(try drain(name, into: &turn))
     case .resumeWorker(let name):
-      return try resume(name, into: &turn)
+      return .now(try resume(name, into: &turn))
     case .forgetWorker(let name):
-      return try forget(name)
+      return .now(try forget(name))
     case .removeGraphs(let graphs):
-      return try removeGraphs(asker, graphs, into: &turn)
+      return .now(try removeGraphs(asker, graphs, into: &turn))
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .configuration,
       .ping, .log, .subscribe, .grantCredit, .unsubscribe, .enrol:
-      return try read(request, at: turn.now)
+      return .now(try read(request, at: turn.now))
     }
   }
 
@@ -117,7 +116,7 @@ extension Scheduler {
   private mutating func cancel(
     _ asker: Asker, _ request: ClientRequest, _ members: TargetMembers, _ reason: String,
     _ grace: Span?, into turn: inout SchedulingTurn
-  ) throws(Refusal) -> ClientReply? {
+  ) throws(Refusal) -> Answer {
     if reason.utf8.count > Limits.reasonBytes {
       throw Refusal(.limitExceeded, "the reason has more than \(Limits.reasonBytes) bytes")
     }
@@ -128,7 +127,7 @@ extension Scheduler {
       deferRequest(
         asker, awaiting: ahead, pinning: ahead,
         .decideAgain(request, pinned: ahead, pausesAhead: true), into: &turn)
-      return nil
+      return .later
     }
     var verdicts = members.gone.prefix(Limits.rowsPerReply).map {
       CancelVerdict(operation: $0, verdict: .alreadyFinished)
@@ -158,11 +157,11 @@ extension Scheduler {
       sendCancel(id, grace: grace, into: &turn)
     }
     let recalled = awaited.filter { state.isRecalling($0) }
-    if recalled.isEmpty { return .cancelled(verdicts, total: total) }
+    if recalled.isEmpty { return .now(.cancelled(verdicts, total: total)) }
     deferred.append(
       DeferredRequest(
         asker: asker, awaiting: recalled, action: .answerCancel(verdicts, total: total)))
-    return nil
+    return .later
   }
 
   private func cancelVerdict(before id: OperationID) -> CancelVerdict.Verdict {
@@ -203,14 +202,14 @@ extension Scheduler {
 
   private mutating func suspend(
     _ asker: Asker, _ selection: Selection, _ isSuspended: Bool, into turn: inout SchedulingTurn
-  ) throws(Refusal) -> ClientReply? {
+  ) throws(Refusal) -> Answer {
     let chosen = try resolveGraphs(selection, by: asker)
     for graph in chosen { commit(.graphSuspended(graph, isSuspended), into: &turn) }
-    if !isSuspended { return .done(turn.commit) }
+    if !isSuspended { return .now(.done(turn.commit)) }
     let (assigned, running) = parts(of: operationsAtWorkers(of: chosen))
     for id in assigned { state.askRecall(id, into: &turn) }
     answerSuspension(asker, assigned, running)
-    return nil
+    return .later
   }
 
   /// The unstarted ones and the running ones of operations that workers have.
@@ -260,7 +259,7 @@ extension Scheduler {
 
   private mutating func change(
     _ asker: Asker, _ id: QueueID, _ change: QueueChange, into turn: inout SchedulingTurn
-  ) throws(Refusal) -> ClientReply? {
+  ) throws(Refusal) -> Answer {
     var settings = queues[id.number].settings
     if let name = change.newName, name != settings.name {
       guard queues[id.number].owner == nil else {
@@ -287,18 +286,18 @@ extension Scheduler {
     if settings != queues[id.number].settings {
       commit(.queueChanged(id, settings), into: &turn)
     } else if change.isSuspended != true {
-      return .done(lastCommit)
+      return .now(.done(lastCommit))
     }
     let isSuspending = change.isSuspended == true
     guard isSuspending || queues[id.number].inFlight > queues[id.number].limit else {
-      return .done(turn.commit)
+      return .now(.done(turn.commit))
     }
     let (assigned, running) = parts(of: operationsAtWorkers(in: id))
     // Also if it was suspended before: a restart forgets the recalls.
     recallBeyondLimit(of: id.number, among: assigned, into: &turn)
-    if !isSuspending { return .done(turn.commit) }
+    if !isSuspending { return .now(.done(turn.commit)) }
     answerSuspension(asker, assigned, running)
-    return nil
+    return .later
   }
 
   private mutating func remove(
@@ -338,18 +337,18 @@ extension Scheduler {
   private mutating func addDependency(
     _ asker: Asker, _ request: ClientRequest, _ from: OperationID, _ to: OperationID,
     _ policy: EdgePolicy, _ allowsCycle: Bool, into turn: inout SchedulingTurn
-  ) throws(Refusal) -> ClientReply? {
+  ) throws(Refusal) -> Answer {
     if from == to { throw Refusal(.selfDependency, "\(state.shown(to)) cannot wait for itself") }
     try checkKnown(from)
-    guard let cell = try cellUnlessGone(to) else { return .effect(false) }
+    guard case .living(let cell) = try target(to) else { return .now(.effect(false)) }
     if let known = policyOf(from, to) ?? wholePolicyOf(from, to) {
-      if known == policy { return .effect(true) }
+      if known == policy { return .now(.effect(true)) }
       throw Refusal(
         .conflictingEdge, "\(state.shown(to)) already waits for \(state.shown(from)) in another way"
       )
     }
-    if deferIfAssigned(asker, request, to, cell, into: &turn) { return nil }
-    if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
+    if deferIfAssigned(asker, request, to, cell, into: &turn) { return .later }
+    if cell.phase == .executing || cell.phase == .finished { return .now(.effect(false)) }
     let stage = graphs[to.graph.number].stageNumber(of: to.index)
     if graphs[to.graph.number].stages[stage].template.wantsInputs {
       try state.checkOutput(of: from)
@@ -360,33 +359,39 @@ extension Scheduler {
         .cycle, "this would be a cycle: \(state.shown(cycle: path))", operations: path)
     }
     commit(.dependencyAdded(from: from, to: to, policy), into: &turn)
-    return .effect(true)
+    return .now(.effect(true))
   }
 
   private mutating func removeDependency(
     _ asker: Asker, _ request: ClientRequest, _ from: OperationID, _ to: OperationID,
     into turn: inout SchedulingTurn
-  ) throws(Refusal) -> ClientReply? {
-    guard let cell = try cellUnlessGone(to) else { return .effect(false) }
+  ) throws(Refusal) -> Answer {
+    guard case .living(let cell) = try target(to) else { return .now(.effect(false)) }
     if policyOf(from, to) == nil {
-      if wholePolicyOf(from, to) == nil { return .effect(true) }
+      if wholePolicyOf(from, to) == nil { return .now(.effect(true)) }
       throw Refusal(
         .badRequest,
         "\(state.shown(to)) waits for all of that array, not for \(state.shown(from)) alone",
         hint: "cancel it and submit what should run instead", operations: [from])
     }
-    if deferIfAssigned(asker, request, to, cell, into: &turn) { return nil }
-    if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
+    if deferIfAssigned(asker, request, to, cell, into: &turn) { return .later }
+    if cell.phase == .executing || cell.phase == .finished { return .now(.effect(false)) }
     commit(.dependencyRemoved(from: from, to: to), into: &turn)
-    return .effect(true)
+    return .now(.effect(true))
   }
 
-  /// nil: its graph has ended, which counts as an ended operation (S35, S62).
-  private func cellUnlessGone(_ id: OperationID) throws(Refusal) -> OperationCell? {
+  /// The operation that a request names.
+  private enum Target {
+    case living(OperationCell)
+    /// Its graph has ended, which counts as an ended operation (S35, S62).
+    case ended
+  }
+
+  private func target(_ id: OperationID) throws(Refusal) -> Target {
     do {
-      return try state.liveCell(id)
+      return .living(try state.liveCell(id))
     } catch {
-      if error.code == .alreadyFinished { return nil }
+      if error.code == .alreadyFinished { return .ended }
       throw error
     }
   }

@@ -176,7 +176,7 @@ struct CycleSearch {
   }
 }
 
-/// What precedes what, as numbered nodes.
+/// Edges from numbered nodes to their successors.
 private struct Precedence {
   /// By node, the beginning of its edges in `targets`.
   private var starts: [UInt32]

@@ -84,7 +84,7 @@ struct Graph: Blankable {
   struct Pause: Sendable {
     var since: WallTime
     var length: Span
-    /// What is left of it; never more than the whole, wherever the clock was set.
+    /// The rest of the pause: at most its length, whatever the clock shows.
     func rest(at wall: WallTime) -> Span { max(.zero, length - max(.zero, wall - since)) }
   }
 

@@ -106,6 +106,6 @@ struct QueueStanding {
   /// A barrier ends its segment.
   var segment: Int
   var isBarrier: Bool
-  /// What stands lower is waited for by what stands higher; what stands equally high is not.
+  /// An operation waits for all members of lower levels, and for none of its own.
   var level: Int { 2 * segment + (isBarrier ? 1 : 0) }
 }

@@ -14,7 +14,7 @@ struct WorkerChoice: Equatable, Sendable {
   var eligible: UInt32
 }
 
-/// What is to be handed over.
+/// Operations of one class and rank that need a worker.
 struct Handover: Sendable {
   var demandClass: Int
   var rank: Rank
