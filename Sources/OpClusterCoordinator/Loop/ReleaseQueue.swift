@@ -13,13 +13,6 @@ enum UnreleasedEffect: Sendable {
   case ask(HistoryQuestion)
 }
 
-/// The events of a turn for subscribers.
-enum TurnEvents: Sendable {
-  case runs([EventRun])
-  /// Nobody had subscribed when the turn was decided; a later subscriber reads the journal.
-  case inJournal
-}
-
 /// The effects that wait for one commit.
 struct UnreleasedTurn: Sendable {
   var commit: UInt64

@@ -186,7 +186,10 @@ extension Scheduler {
     let none = DemandAmounts(cpus: 0, memory: 0, gpus: 0, kinds: DemandClasses.insideBit)
     var reach = Reach(now: none, ever: none)
     reach.ever.raise(by: workerIndex.whole.fitting.most)
-    workerIndex.raise(&reach.now, for: rank, &steps) { takesAny($0, free($0), rank, at: now) }
+    // No closure: it would copy the scheduler.
+    let pass = WorkerIndex.Pass(
+      rank: rank, now: now, workers: workers, conversations: conversations)
+    workerIndex.raise(&reach.now, in: pass, &steps)
     return reach
   }
 

@@ -206,32 +206,43 @@ struct WorkerIndex: Sendable {
       + count(below: 2 * node + 1, &looks, decides, includes)
   }
 
+  /// What the workers of a pass hold, as far as no summary can tell.
+  struct Pass {
+    var rank: Rank
+    var now: Instant
+    var workers: WatchedRegistry<WorkerRecord>
+    var conversations: WatchedRegistry<WorkerConversation>
+
+    /// Whether a worker may hold a further operation ahead of time.
+    func hasRoom(_ number: UInt32) -> Bool {
+      workers[number].room(for: rank, within: conversations[number].prefetch(at: now)) > 0
+    }
+  }
+
   /// Raises a reach by what the workers take of a rank. A node that cannot raise it is not looked
   /// into.
-  func raise(
-    _ reach: inout DemandAmounts, for rank: Rank, _ looks: inout Int, isOpen: (UInt32) -> Bool
-  ) {
-    if width > 0 { raise(&reach, below: 1, rank, &looks, isOpen) }
+  func raise(_ reach: inout DemandAmounts, in pass: Pass, _ looks: inout Int) {
+    if width > 0 { raise(&reach, below: 1, pass, &looks) }
   }
 
   private func raise(
-    _ reach: inout DemandAmounts, below node: Int, _ rank: Rank, _ looks: inout Int,
-    _ isOpen: (UInt32) -> Bool
+    _ reach: inout DemandAmounts, below node: Int, _ pass: Pass, _ looks: inout Int
   ) {
     looks += 1
     if nodes[node].takers == 0 || reach.cover(nodes[node].fitting.most) { return }
-    if !nodes[node].mayReserve, nodes[node].room(for: rank) == 0 {
+    if !nodes[node].mayReserve, nodes[node].room(for: pass.rank) == 0 {
       reach.raise(by: nodes[node].free)
       return reach.raise(by: nodes[node].withoutCPUs)
     }
     if node >= width {
-      let isOpen = isOpen(numbers[node - width])
-      if isOpen { return reach.raise(by: nodes[node].fitting.most) }
+      if nodes[node].mayReserve || pass.hasRoom(numbers[node - width]) {
+        return reach.raise(by: nodes[node].fitting.most)
+      }
       reach.raise(by: nodes[node].free)
       return reach.raise(by: nodes[node].withoutCPUs)
     }
-    raise(&reach, below: 2 * node, rank, &looks, isOpen)
-    raise(&reach, below: 2 * node + 1, rank, &looks, isOpen)
+    raise(&reach, below: 2 * node, pass, &looks)
+    raise(&reach, below: 2 * node + 1, pass, &looks)
   }
 
   // MARK: - Checks
