@@ -32,6 +32,28 @@ import Testing
     }
   }
 
+  /// The folder of the state could be a target below scheduling; it is none for speed.
+  @Test func theStateNamesNothingOfScheduling() throws {
+    let target = "Sources/OpClusterScheduling/"
+    let files = try Tree.swiftFiles().filter { $0.path.hasPrefix(target) }
+    let state = files.filter { $0.path.hasPrefix(target + "State/") }
+    let scheduling = files.filter { !$0.path.hasPrefix(target + "State/") }
+    #expect(state.count > 40 && scheduling.count > 40)
+    // Nested types of the state, which have namesakes above.
+    let namesakes: Set = ["Phase", "QueueEntry"]
+    let below = state.map { Words(of: $0) }
+    let declaredBelow = below.reduce(into: Set<String>()) { $0.formUnion($1.declared) }
+    for file in scheduling {
+      let words = Words(of: file)
+      let above = words.declared.subtracting(words.hidden).subtracting(declaredBelow)
+        .subtracting(namesakes).filter { $0.count >= 4 }
+      for (at, own) in below.enumerated() {
+        let known = own.used.intersection(above)
+        #expect(known.isEmpty, "\(state[at].path) knows \(file.path)")
+      }
+    }
+  }
+
   @Test func circlesAreFound() {
     let files = [
       SourceFile(path: "A", lines: ["struct First { var b: Second }"]),

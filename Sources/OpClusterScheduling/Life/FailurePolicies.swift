@@ -124,18 +124,4 @@ extension OperationCell {
 
 extension Graph {
   fileprivate var sawFailures: Bool { failures > 0 || scopeFailures.contains { $0 > 0 } }
-
-  /// Whether the graph exceeds its failure limit.
-  var failsAsAWhole: Bool {
-    if let bound = submission.maximumFailures { return failures > bound }
-    return submission.failurePolicy != .continue && failures > 0
-  }
-
-  /// Counts a failure of a stage that does not allow failures.
-  mutating func countFailure(_ stage: Int) {
-    failures += 1
-    for at in submission.failureScopes.indices where submission.failureScopes[at].holds(stage) {
-      scopeFailures[at] += 1
-    }
-  }
 }
