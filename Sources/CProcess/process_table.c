@@ -120,3 +120,10 @@ pid_t op_next_ended_child(void) {
   if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return 0;
   return info.si_pid;
 }
+
+pid_t op_take_stopped_child(pid_t process) {
+  siginfo_t info = {0};
+  idtype_t which = process == 0 ? P_ALL : P_PID;
+  if (waitid(which, (id_t)process, &info, WSTOPPED | WNOHANG) != 0) return 0;
+  return info.si_pid;
+}

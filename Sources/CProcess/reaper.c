@@ -8,14 +8,20 @@
 #include "lease.h"
 #include "op_process.h"
 #include "process_table.h"
+#include "start.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -29,19 +35,15 @@ enum {
   /// says so, or, where there is none any more, to nobody.
   PATIENCE_MILLISECONDS = 8000,
   LONE_PATIENCE_MILLISECONDS = 120000,
-};
-
-/// Where the reaper keeps its descriptors once it has let go of all others.
-enum { WORKER = 3, SIGNALS = 4, REPORT = 5, HOLD = 6, FIRST_FREE = 7 };
-
-/// What it tells the worker of the start.
-struct report {
-  pid_t leader;
-  enum op_step step;
-  int error;
+  /// What takes longer to start may have been stopped by others: it is woken as often.
+  START_MILLISECONDS = 20,
+  /// How often a start is waited for so long: half a minute, as folders may be far away.
+  START_ROUNDS = 1500,
 };
 
 struct reaper {
+  /// Its descriptors: a pidfd of the worker, a signalfd, and the one to hold, or -1.
+  int worker, signals, hold;
   pid_t leader;
   /// As wait4(2) gave it.
   int status;
@@ -54,29 +56,30 @@ struct reaper {
   uint64_t expiries;
 };
 
-/// Lets go of everything the worker had open but these.
-static bool keep_only(int worker, int report, int hold) {
+/// Lets go of every descriptor but these; -1 is none. The system calls cannot fail.
+static void keep_only(const int *kept, int count) {
+  for (int from = 0;;) {
+    int next = INT_MAX;
+    for (int at = 0; at < count; at++) {
+      if (kept[at] >= from && kept[at] < next) next = kept[at];
+    }
+    if (next == INT_MAX) {
+      close_range((unsigned)from, ~0U, 0);
+      return;
+    }
+    if (next > from) close_range((unsigned)from, (unsigned)next - 1, 0);
+    from = next + 1;
+  }
+}
+
+/// The descriptor that tells of deaths and of the order to kill: 0 or errno.
+static int watch_signals(struct reaper *reaper) {
   sigset_t wanted;
   sigemptyset(&wanted);
   sigaddset(&wanted, SIGCHLD);
   sigaddset(&wanted, OP_REAPER_KILL);
-  int signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (signals < 0) return false;
-  int kept[4] = {worker, signals, report, hold >= 0 ? hold : signals};
-  for (int at = 0; at < 4; at++) {
-    kept[at] = fcntl(kept[at], F_DUPFD, FIRST_FREE);
-    if (kept[at] < 0) return false;
-  }
-  for (int at = 0; at < 4; at++) {
-    if (dup2(kept[at], WORKER + at) < 0) return false;
-  }
-  if (hold < 0) close(HOLD);
-  if (close_range(FIRST_FREE, ~0U, 0) != 0) return false;
-  int null = open("/dev/null", O_RDWR);
-  if (null < 0) return false;
-  for (int place = 0; place < 3; place++) dup2(null, place);
-  close(null);
-  return true;
+  reaper->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+  return reaper->signals < 0 ? errno : 0;
 }
 
 /// Waits for all that have ended. False: there are no children any more, and so nothing at all.
@@ -130,7 +133,7 @@ static void watch_lease(struct reaper *reaper) {
 static void take_signals(struct reaper *reaper) {
   struct signalfd_siginfo signals[16];
   for (;;) {
-    ssize_t bytes = read(SIGNALS, signals, sizeof(signals));
+    ssize_t bytes = read(reaper->signals, signals, sizeof(signals));
     if (bytes <= 0) return;
     for (size_t at = 0; at < (size_t)bytes / sizeof(signals[0]); at++) {
       if (signals[at].ssi_signo == OP_REAPER_KILL) reaper->condemned = true;
@@ -139,8 +142,9 @@ static void take_signals(struct reaper *reaper) {
 }
 
 static void rest(struct reaper *reaper, bool kills) {
-  struct pollfd watched[2] = {{.fd = SIGNALS, .events = POLLIN},
-                              {.fd = reaper->worker_ended ? -1 : WORKER, .events = POLLIN}};
+  struct pollfd watched[2] = {
+      {.fd = reaper->signals, .events = POLLIN},
+      {.fd = reaper->worker_ended ? -1 : reaper->worker, .events = POLLIN}};
   int timeout = kills ? KILLING_MILLISECONDS : reaper->lease != NULL ? LEASE_MILLISECONDS : -1;
   if (poll(watched, 2, timeout) <= 0) return;
   if (watched[0].revents != 0) take_signals(reaper);
@@ -181,93 +185,152 @@ static _Noreturn void reap(struct reaper *reaper) {
   }
 }
 
-static _Noreturn void run(const struct op_spawn_request *request, int worker, int end) {
+/// Starts the child; false: there is none, and the worker has been told. All that can fail is done
+/// before the operation begins, which may stop this process at once.
+static bool start_child(struct reaper *reaper, const struct op_spawn_request *request,
+                        struct op_start *start) {
+  struct op_spawn_request own = *request;
+  own.death_signal = SIGKILL;
+  int error = op_become_subreaper();
+  // A worker that is killed wakes it, if it is stopped then.
+  if (error == 0 && prctl(PR_SET_PDEATHSIG, SIGCONT) != 0) error = errno;
+  if (error == 0) error = watch_signals(reaper);
+  if (error == 0) {
+    // Before the operation, too: while it is stopped, it holds nothing of the worker's.
+    const int kept[] = {reaper->worker, reaper->signals, reaper->hold,
+                        request->input, request->output, request->error};
+    keep_only(kept, 6);
+    op_spawn_child(&own, &start->result, start);
+    keep_only(kept, 3);
+  } else {
+    start->result.step = OP_STEP_CLONE;
+    start->result.error = error;
+  }
+  reaper->leader = start->leader;
+  if (start->result.step == OP_STEP_NONE) return true;
+  // The kernel has told it of the end of a child only.
+  atomic_store(&start->pending, 0);
+  syscall(SYS_futex, &start->pending, FUTEX_WAKE, 1, NULL, NULL, 0);
+  return false;
+}
+
+static _Noreturn void run(const struct op_spawn_request *request, int worker,
+                          struct op_start *start) {
   setsid();
   signal(SIGCHLD, SIG_DFL);
-  struct reaper reaper = {.lease = (struct op_lease *)request->lease};
+  struct reaper reaper = {
+      .worker = worker, .hold = request->hold, .lease = (struct op_lease *)request->lease};
   if (reaper.lease != NULL) reaper.expiries = atomic_load(&reaper.lease->expiries);
-  struct report report = {0};
-  int error = op_become_subreaper();
-  if (error != 0) {
-    report.step = OP_STEP_CLONE;
-    report.error = error;
-  } else {
-    struct op_spawn_request own = *request;
-    struct op_spawn_result result;
-    own.reaped = false;
-    own.death_signal = SIGKILL;
-    op_spawn(&own, &result);
-    report = (struct report){result.process, result.step, result.error};
-    reaper.leader = result.process;
-  }
-  if (report.step != OP_STEP_NONE) {
-    ssize_t written = write(end, &report, sizeof(report));
-    _exit(written == sizeof(report) ? 0 : 1);
-  }
+  if (!start_child(&reaper, request, start)) _exit(0);
   // Not before: the words of the request may lie where the command line does.
   op_rename_self("opcluster-reaper");
-  // Without its descriptors it is as good as killed: the kernel ends the main process with it, and
-  // the worker the rest.
-  if (chdir("/") != 0 || !keep_only(worker, end, request->hold)) _exit(1);
-  if (write(REPORT, &report, sizeof(report)) != sizeof(report)) reaper.condemned = true;
-  close(REPORT);
+  // Without the right to enter it, the reaper does no worse than to hold a folder in use.
+  int moved = chdir("/");
+  (void)moved;
   reap(&reaper);
 }
 
-/// Reads the report, or says that the reaper has ended without one.
-static bool take_report(int end, struct report *report) {
-  size_t taken = 0;
-  while (taken < sizeof(*report)) {
-    ssize_t bytes = read(end, (char *)report + taken, sizeof(*report) - taken);
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes <= 0) return false;
-    taken += (size_t)bytes;
-  }
-  return true;
+/// Whether the process has ended, which is left to be waited for.
+static bool has_ended(pid_t process) {
+  siginfo_t info = {0};
+  if (waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return true;
+  return info.si_pid == process;
 }
 
-static int refuse(struct op_spawn_result *result, int error) {
-  result->step = OP_STEP_CLONE;
+/// Wakes the child if it was stopped before it executed.
+static void wake_leader(struct op_start *start) {
+  if (start->leader <= 0) return;
+  int descriptor = op_process_descriptor(start->leader);
+  if (descriptor < 0) return;
+  // Asked again: what has not executed by now is what was pinned.
+  if (atomic_load(&start->pending) != 0) op_process_signal(descriptor, SIGCONT);
+  close(descriptor);
+}
+
+/// Waits until the child has executed or failed. False: it has not in a long time, or the reaper
+/// has ended before.
+static bool await_start(struct op_start *start, pid_t reaper) {
+  for (int round = 0; round < START_ROUNDS;) {
+    uint32_t pending = atomic_load(&start->pending);
+    if (pending == 0) return true;
+    struct timespec pause = {.tv_nsec = START_MILLISECONDS * 1000000L};
+    long woken = syscall(SYS_futex, &start->pending, FUTEX_WAIT, pending, &pause, NULL, 0);
+    if (woken == 0 || errno != ETIMEDOUT) continue;
+    // The kernel tells nothing of a child that has nobody to share its memory with.
+    if (has_ended(reaper)) return atomic_load(&start->pending) == 0;
+    kill(reaper, SIGCONT);
+    wake_leader(start);
+    round++;
+  }
+  return false;
+}
+
+/// Waits for a reaper without a child, which ends by itself unless it is stopped again and again.
+static void await_end(pid_t reaper, bool is_orderly) {
+  int descriptor = is_orderly ? op_process_descriptor(reaper) : -1;
+  struct pollfd watched = {.fd = descriptor, .events = POLLIN};
+  for (int round = 0; descriptor >= 0 && round < START_ROUNDS; round++) {
+    int ready = poll(&watched, 1, START_MILLISECONDS);
+    if (ready > 0) break;
+    if (ready == 0) kill(reaper, SIGCONT);
+  }
+  if (descriptor >= 0) close(descriptor);
+  if (!has_ended(reaper)) kill(reaper, SIGKILL);
+  while (waitpid(reaper, NULL, 0) < 0 && errno == EINTR) continue;
+}
+
+static int refuse(struct op_spawn_result *result, enum op_step step, int error) {
+  result->step = step;
   result->error = error;
   return error;
 }
 
-int op_spawn_reaped(const struct op_spawn_request *request, struct op_spawn_result *result) {
-  *result = (struct op_spawn_result){.process = -1, .leader = -1, .descriptor = -1};
+/// Forks the reaper: its number or -errno.
+static pid_t fork_reaper(const struct op_spawn_request *request, struct op_start *start) {
   int worker = op_process_descriptor(getpid());
-  if (worker < 0) return refuse(result, -worker);
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    int error = errno;
-    close(worker);
-    return refuse(result, error);
-  }
+  if (worker < 0) return worker;
   sigset_t all, before;
   sigfillset(&all);
   // The reaper inherits the blocked mask and keeps it: only SIGKILL ends it early.
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_t process = fork();
   int error = errno;
-  if (process == 0) run(request, worker, ends[1]);
+  if (process == 0) run(request, worker, start);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   close(worker);
-  close(ends[1]);
-  struct report report = {0};
-  bool told = process > 0 && take_report(ends[0], &report);
-  close(ends[0]);
-  if (process < 0) return refuse(result, error);
-  int descriptor = told && report.step == OP_STEP_NONE ? op_process_descriptor(process) : -EAGAIN;
-  if (descriptor < 0) {
-    // An untold reaper is ended first; so is one that could not be watched.
-    if (!told || report.step == OP_STEP_NONE) kill(process, SIGKILL);
-    while (waitpid(process, NULL, 0) < 0 && errno == EINTR) continue;
-    if (!told || report.step == OP_STEP_NONE) return refuse(result, -descriptor);
-    result->step = report.step;
-    result->error = report.error;
-    return report.error;
+  return process < 0 ? -error : process;
+}
+
+int op_spawn_reaped(const struct op_spawn_request *request, struct op_spawn_result *result) {
+  *result = (struct op_spawn_result){.process = -1, .leader = -1, .descriptor = -1};
+  // A page for each: a reaper that was held up writes into its own only.
+  struct op_start *start = mmap(NULL, sizeof(struct op_start), PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) return refuse(result, OP_STEP_CLONE, errno);
+  atomic_store(&start->pending, 1);
+  pid_t process = fork_reaper(request, start);
+  bool told = process > 0 && await_start(start, process);
+  enum op_step step = told ? start->result.step : OP_STEP_CLONE;
+  int error = told ? start->result.error : EAGAIN;
+  pid_t leader = start->leader;
+  munmap(start, sizeof(struct op_start));
+  if (process < 0) return refuse(result, OP_STEP_CLONE, -process);
+  int descriptor = -1;
+  if (step == OP_STEP_NONE) {
+    descriptor = op_process_descriptor(process);
+    if (descriptor < 0) {
+      // What could not be watched is ended.
+      told = false;
+      step = OP_STEP_CLONE;
+      error = -descriptor;
+    }
+  }
+  if (step != OP_STEP_NONE) {
+    await_end(process, told);
+    return refuse(result, step, error);
   }
   result->process = process;
-  result->leader = report.leader;
+  result->leader = leader;
   result->descriptor = descriptor;
   return 0;
 }

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "lease.h"
 #include "op_process.h"
+#include "start.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -235,17 +236,31 @@ static int run_child(void *raw) {
 
 int op_spawn(const struct op_spawn_request *request, struct op_spawn_result *result) {
   if (request->reaped) return op_spawn_reaped(request, result);
+  return op_spawn_child(request, result, NULL);
+}
+
+int op_spawn_child(const struct op_spawn_request *request, struct op_spawn_result *result,
+                   struct op_start *start) {
   char stack[CHILD_STACK_BYTES] __attribute__((aligned(16)));
   struct child_context context = {request, result, getpid(), false};
   *result = (struct op_spawn_result){.process = -1, .leader = -1, .descriptor = -1};
   int descriptor = -1;
   struct clone_args arguments = {
-      .flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD,
-      .pidfd = (uint64_t)(uintptr_t)&descriptor,
+      .flags = CLONE_VM | CLONE_VFORK,
       .exit_signal = SIGCHLD,
       .stack = (uint64_t)(uintptr_t)stack,
       .stack_size = sizeof(stack),
   };
+  // The older call has one place for the two of them.
+  pid_t *number = start == NULL ? &descriptor : &start->leader;
+  if (start == NULL) {
+    arguments.flags |= CLONE_PIDFD;
+    arguments.pidfd = (uint64_t)(uintptr_t)number;
+  } else {
+    arguments.flags |= CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+    arguments.parent_tid = (uint64_t)(uintptr_t)number;
+    arguments.child_tid = (uint64_t)(uintptr_t)&start->pending;
+  }
   if (request->group >= 0) {
     arguments.flags |= CLONE_INTO_CGROUP;
     arguments.cgroup = (uint64_t)request->group;
@@ -262,7 +277,8 @@ int op_spawn(const struct op_spawn_request *request, struct op_spawn_result *res
     // does the rest.
     context.enters_unified = request->group >= 0;
     int flags = (int)(arguments.flags & ~CLONE_INTO_CGROUP) | SIGCHLD;
-    outcome = clone(run_child, stack + sizeof(stack), flags, &context, &descriptor);
+    void *cleared = start == NULL ? NULL : &start->pending;
+    outcome = clone(run_child, stack + sizeof(stack), flags, &context, number, NULL, cleared);
     if (outcome < 0) outcome = -errno;
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -273,7 +289,7 @@ int op_spawn(const struct op_spawn_request *request, struct op_spawn_result *res
   }
   if (result->step != OP_STEP_NONE) {
     while (waitpid((pid_t)outcome, NULL, 0) < 0 && errno == EINTR) continue;
-    close(descriptor);
+    if (descriptor >= 0) close(descriptor);
     return result->error;
   }
   result->process = (pid_t)outcome;

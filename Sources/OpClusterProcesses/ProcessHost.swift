@@ -47,6 +47,10 @@ public final class ProcessHost {
   /// Maximum files kept open for later processes.
   static let idleOutputLimit = 64
 
+  /// So many times a reaper is found stopped while its tree is killed before it is killed itself:
+  /// after a second.
+  static let stopLimit = 100
+
   /// Marks the timer among the events; not allowed as a token.
   static let timerToken = UInt64.max
   /// Marks channels to running processes; not allowed as a token.
@@ -227,7 +231,10 @@ public final class ProcessHost {
 
   /// Handles children whose descriptors have not reported their end.
   private func reap(ticked: Bool) {
-    if adoptsOrphans { return reapOrphans() }
+    if adoptsOrphans {
+      if ticked { wakeReapers() }
+      return reapOrphans()
+    }
     // Finds only the children that could not be watched.
     if ticked { for token in Array(running.keys) { noteMainEnd(token) } }
   }

@@ -142,6 +142,12 @@ func commandLine(_ process: Int32) -> String {
   return String(decoding: bytes ?? [], as: UTF8.self)
 }
 
+/// Whether a signal holds the process.
+func isStopped(_ process: Int32) -> Bool {
+  let bytes = Descriptor.open("/proc/\(process)/stat", O_RDONLY)?.read(upTo: 512) ?? []
+  return String(decoding: bytes, as: UTF8.self).contains(") T ")
+}
+
 /// How many living processes have the text in their command line.
 func living(_ mark: String) -> Int {
   namesOfFolder("/proc").compactMap { Int32($0) }.count { commandLine($0).contains(mark) }

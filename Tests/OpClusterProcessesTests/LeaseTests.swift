@@ -27,12 +27,6 @@ private func tree(_ seconds: String) -> String {
     + "(env -i setsid sh -c '(sleep \(seconds) &) ; sleep \(seconds)' &) ; sleep \(seconds)"
 }
 
-/// Whether a signal holds the process.
-private func isStopped(_ process: Int32) -> Bool {
-  let bytes = Descriptor.open("/proc/\(process)/stat", O_RDONLY)?.read(upTo: 512) ?? []
-  return String(decoding: bytes, as: UTF8.self).contains(") T ")
-}
-
 extension ProcessTests {
   @Suite struct LeaseTests {
     @Test(

@@ -188,6 +188,10 @@ size_t op_kill_marked(const char *entry);
 /// A child of this process that has ended and was not waited for yet, left as it is; 0 for none.
 pid_t op_next_ended_child(void);
 
+/// A child of this process, or this one if it is not 0, that is stopped and was not taken since; 0
+/// for none.
+pid_t op_take_stopped_child(pid_t process);
+
 /// Whether any living process is in the cgroup whose opened cgroup.events is given, or beneath.
 /// True when in doubt.
 bool op_group_is_populated(int events);

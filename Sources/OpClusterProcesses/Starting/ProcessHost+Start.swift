@@ -6,7 +6,7 @@ import Glibc
 
 extension ProcessHost {
   /// Starts a process and returns when it has executed; on an error nothing has started. The thread
-  /// waits for the kernel's execve, about half a millisecond.
+  /// waits for the kernel's execve, about half a millisecond; with a reaper half a minute at most.
   ///
   /// - Parameter token: Names the process until it is collected; the two largest numbers are
   ///   reserved.

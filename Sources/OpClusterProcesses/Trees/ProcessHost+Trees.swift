@@ -1,7 +1,8 @@
 // Finds, signals and ends all processes of a tree for `ProcessHost`. Loop thread.
 //
 // A cgroup knows all members of a tree. A tree without a cgroup has a reaper, from which all
-// members descend; the reaper kills them and ends when nothing is left. If the reaper is killed,
+// members descend; the reaper kills them and ends when nothing is left. If it is stopped, this
+// process wakes it, and kills the members itself if it is stopped again. If the reaper is killed,
 // its orphans come to this process, which finds them by the tree's mark, session or process group;
 // orphans without any of them belong to a tree that has lost its reaper. A host that adopts no
 // orphans has no reapers: it looks for marked processes in the main process's own session and
@@ -94,11 +95,34 @@ extension ProcessHost {
     if let group = process.group {
       group.kill()
     } else if process.hasReaper, let reaper = process.reaperDescriptor {
-      // The reaper may have been stopped.
+      if op_take_stopped_child(process.child) != 0 { process.stops += 1 }
+      if process.stops > 0 {
+        // What goes on stopping the reaper has to end before the reaper can do its work.
+        _ = Self.signal(SIGKILL, process, members: { members(of: process) })
+      }
       _ = op_process_signal(reaper, Int32(OP_REAPER_KILL))
-      _ = op_process_signal(reaper, SIGCONT)
+      // Without it, its orphans come to this process.
+      _ = op_process_signal(reaper, process.stops < Self.stopLimit ? SIGCONT : SIGKILL)
     } else {
       _ = Self.signal(SIGKILL, process, members: { members(of: process) })
+    }
+  }
+
+  /// Wakes the reapers that were stopped, as operations may do that to theirs. A stopped one cannot
+  /// tell that the main process has ended. A bounded number at a time, in proportion to the stopped
+  /// children.
+  func wakeReapers() {
+    for _ in 0..<1_024 {
+      let child = op_take_stopped_child(0)
+      guard child > 0 else { return }
+      guard let token = tokens[child], let process = running[token],
+        let reaper = process.reaperDescriptor
+      else { continue }
+      if settling.contains(token) { process.stops += 1 }
+      let main = ProcessEntry(process.reference.process)
+      // The number is the main process's as long as its parent has not waited for it.
+      if let main, main.isZombie, main.parent == child { condemn(process) }
+      _ = op_process_signal(reaper, SIGCONT)
     }
   }
 

@@ -33,6 +33,8 @@ final class RunningProcess {
   var isUnkillable = false
   /// Reported as ended in spite of survivors.
   var isToldEnded = false
+  /// How often its reaper was found stopped while the tree was killed.
+  var stops = 0
   /// The number of kills of the rest of the tree; the tries become rarer.
   var rounds = 0
 
