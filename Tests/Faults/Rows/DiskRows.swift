@@ -171,16 +171,20 @@ private func diskFull(_ trial: Trial) async throws {
   }
 }
 
-/// Takes all that is left of a disk, as root too.
+/// Takes all that is free of a disk, as root too, but nothing of a reserve that the coordinator
+/// frees meanwhile: that is to be the coordinator's.
 private func fill(_ path: String) throws {
   let file = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
   guard file >= 0 else { throw Trouble("cannot make \(path)") }
   defer { close(file) }
+  var disk = statvfs()
+  guard unsafe fstatvfs(file, &disk) == 0 else { throw Trouble("no room of \(path): \(errno)") }
+  var left = Int(disk.f_bavail) * Int(disk.f_frsize)
   let block = [UInt8](repeating: 1, count: 1 << 16)
   var size = block.count
-  while size > 0 {
-    let count = unsafe write(file, block, size)
-    if count <= 0 { size /= 2 }
+  while size > 0, left > 0 {
+    let count = unsafe write(file, block, min(size, left))
+    if count > 0 { left -= count } else { size /= 2 }
   }
 }
 
