@@ -13,7 +13,7 @@ extension CoordinatorLoop {
     frames: for _ in 0..<(Limits.framesPerTurn / 2) where received < Limits.frameBytesPerTurn / 2 {
       switch next(clients.receive(), .client) {
       case .nothing: break frames
-      case .invalid: continue
+      case .invalid(let byteCount): received += byteCount
       case .message(let bytes, let sender):
         received += bytes.count
         takeClient(bytes, sender)

@@ -14,7 +14,7 @@ extension CoordinatorLoop {
     frames: for _ in 0..<(Limits.framesPerTurn / 2) where heard < Limits.frameBytesPerTurn / 2 {
       switch next(workers.receive(), .worker) {
       case .nothing: break frames
-      case .invalid: continue
+      case .invalid(let byteCount): heard += byteCount
       case .message(let bytes, let sender):
         heard += bytes.count
         takeWorker(bytes, sender)
@@ -26,8 +26,9 @@ extension CoordinatorLoop {
   /// A frame of a socket.
   enum NextFrame {
     case message([UInt8], Sender)
-    /// Of a form that no message has, which is noted already, or without a sender.
-    case invalid
+    /// Of a form that no message has, which is noted already, or without a sender: its bytes were
+    /// received all the same, and count toward the bound of the turn.
+    case invalid(byteCount: Int)
     /// No frame is left, or the socket failed.
     case nothing
   }
@@ -36,7 +37,7 @@ extension CoordinatorLoop {
     switch result {
     case .nothing: return .nothing
     case .message(let bytes, let sender?): return .message(bytes, sender)
-    case .message(_, nil): return .invalid
+    case .message(let bytes, nil): return .invalid(byteCount: bytes.count)
     case .malformed(let sender):
       let peer = sender.flatMap { side == .worker ? worker(of: $0) : client(of: $0) }
       if let peer {
@@ -44,7 +45,7 @@ extension CoordinatorLoop {
       } else {
         noteMalformed(sender?.connection, "several frames")
       }
-      return .invalid
+      return .invalid(byteCount: 0)
     case .failed(let error):
       logger.error("a socket failed", metadata: ["error": "\(error)"])
       return .nothing
