@@ -73,14 +73,15 @@ package struct ClientConversation {
         let wait = refusal.retryAfter
       {
         requests.pause(wait, at: now, chance: chance)
-        subscriptions.putOff(id)
+        subscriptions.putOff(id, submissions: { requests.sentSubmissions })
         return .nothing
       }
       if case .accepted(let graph, _, let isRepeated) = reply {
         subscriptions.accepted(graph, by: id, isRepeated: isRepeated)
       }
       requests.answer(id, reply, at: now, chance: chance)
-      subscriptions.answer(id, reply, submissions: { requests.sentSubmissions })
+      subscriptions.answer(
+        id, reply, isLast: !requests.awaits(id), submissions: { requests.sentSubmissions })
     case .events(let batch):
       let error = subscriptions.take(batch, hasSubmissions: requests.hasSubmissions)
       if let error { return .broken(error) }

@@ -73,6 +73,8 @@ struct PendingRequests {
   /// Whether no request waits for an answer.
   var isEmpty: Bool { entries.isEmpty }
   var hasSubmissions: Bool { submissions > 0 }
+  /// Whether an answer to this request is still to come, perhaps after it is sent again.
+  func awaits(_ id: RequestID) -> Bool { entries[id.number] != nil }
   /// The submissions that the coordinator may have received, on any connection.
   var sentSubmissions: Set<RequestID> {
     guard hasSubmissions else { return [] }

@@ -15,6 +15,8 @@ struct Subscriptions {
     var state = State.unsent
     /// The request that opened it; a refusal may come at any time.
     var request: RequestID?
+    /// Whether the coordinator was too busy for it. It may accept submissions meanwhile.
+    var wasPutOff = false
     /// Everything through here has been delivered; nil: it begins with the subscription.
     var seen: UInt64?
     /// The life of the coordinator that counted it; nil: the reader gave the position without one.
@@ -70,8 +72,9 @@ struct Subscriptions {
       let entry = entries[at]
       if entry.state == .unsent {
         guard !entry.sink.isAbandoned else { continue }
+        if entry.wasPutOff { entries[at].renewOwn(awaiting: submissions()) }
         let id = makeID()
-        result.append((id, .subscribe(subscription(of: entry))))
+        result.append((id, .subscribe(subscription(of: entries[at]))))
         entries[at].request = id
         entries[at].state = .sent
       } else if entry.sink.isAbandoned {
@@ -111,13 +114,15 @@ struct Subscriptions {
     return subscription
   }
 
-  /// Applies a reply to a request of `due`; ignores other replies.
+  /// Applies a reply to a request of `due`, or the last one to a submission.
+  ///
+  /// - Parameter isLast: Whether the request is not sent again. A submission that was refused for
+  ///   now may have been accepted before, on another connection.
   mutating func answer(
-    _ id: RequestID, _ reply: ClientReply, submissions: () -> Set<RequestID> = { [] }
+    _ id: RequestID, _ reply: ClientReply, isLast: Bool = true,
+    submissions: () -> Set<RequestID> = { [] }
   ) {
-    if !reply.isPutOff {
-      for at in entries.indices { entries[at].own.answered(id) }
-    }
+    if isLast { for at in entries.indices { entries[at].own.answered(id) } }
     for at in entries.indices where !entries[at].grants.isEmpty { entries[at].grants[id] = nil }
     guard let at = entries.firstIndex(where: { $0.request == id }) else { return }
     switch reply {
@@ -137,14 +142,17 @@ struct Subscriptions {
     }
   }
 
-  /// The coordinator was too busy for a subscription or a grant: repeats it later.
-  mutating func putOff(_ id: RequestID) {
+  /// The coordinator was too busy for a subscription or a grant: repeats it later. It may accept
+  /// `submissions`, which are on their way, before that, and would not tell of them.
+  mutating func putOff(_ id: RequestID, submissions: () -> Set<RequestID> = { [] }) {
     for at in entries.indices {
       if let events = entries[at].grants.removeValue(forKey: id) { entries[at].ungranted += events }
     }
     guard let at = entries.firstIndex(where: { $0.request == id }) else { return }
     entries[at].request = nil
     entries[at].state = .unsent
+    entries[at].wasPutOff = true
+    entries[at].renewOwn(awaiting: submissions())
   }
 
   /// Notes an accepted graph of this connection. Call it before the submitter gets the answer.
@@ -229,9 +237,8 @@ struct Subscriptions {
     entries[at].received = 0
     entries[at].ungranted = 0
     entries[at].grants = [:]
-    if entries[at].wish.includesOwn {
-      entries[at].own.renewed(awaiting: submissions, seen: entries[at].seen)
-    }
+    entries[at].wasPutOff = false
+    entries[at].renewOwn(awaiting: submissions)
     // Delivered and unread events count against the new credit.
     let unread = UInt32(clamping: entries[at].sink.startAnew())
     entries[at].credit = max(1, entries[at].wish.credit - min(unread, entries[at].wish.credit))
@@ -251,19 +258,17 @@ struct Subscriptions {
 }
 
 extension Subscriptions.Entry {
+  /// The subscription begins anew while these submissions are on their way.
+  fileprivate mutating func renewOwn(awaiting submissions: Set<RequestID>) {
+    if wish.includesOwn { own.renewed(awaiting: submissions, seen: seen) }
+  }
+
   /// Whether the event is new to the reader; marks it as delivered.
   fileprivate mutating func isNews(_ event: Event, _ hasSubmissions: Bool) -> Bool {
     guard own.isNews(event, seen: seen) else { return false }
     seen = max(seen ?? 0, event.sequence)
     own.note(event, hasUnanswered: hasSubmissions)
     return true
-  }
-}
-
-extension ClientReply {
-  /// Whether the next coordinator will answer.
-  fileprivate var isPutOff: Bool {
-    if case .refused(let refusal) = self { refusal.code == .shuttingDown } else { false }
   }
 }
 

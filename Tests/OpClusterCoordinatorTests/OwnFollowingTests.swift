@@ -63,11 +63,20 @@ import Testing
   final class Heard: Sendable {
     private struct State {
       var events: [Event] = []
+      var ended: Set<GraphID> = []
       var accepted: [String: (graph: GraphID, isRepeated: Bool)] = [:]
       var failures: [String] = []
     }
     private let state = Mutex(State())
-    func take(_ batch: EventBatch) { state.withLock { $0.events += batch.events } }
+    func take(_ batch: EventBatch) {
+      state.withLock {
+        $0.events += batch.events
+        for event in batch.events {
+          guard case .graphFinished = event.kind, let graph = event.graph else { continue }
+          $0.ended.insert(graph)
+        }
+      }
+    }
     func fail(_ text: String) { state.withLock { $0.failures.append(text) } }
     func take(_ name: String, _ result: Result<ClientReply, ClientError>) {
       switch result {
@@ -78,6 +87,9 @@ import Testing
       }
     }
     var events: [Event] { state.withLock { $0.events } }
+    /// Graphs whose end was heard. A copy of all events at each look would cost a long wait.
+    var ended: Set<GraphID> { state.withLock { $0.ended } }
+    var countOfAccepted: Int { state.withLock { $0.accepted.count } }
     var accepted: [String: (graph: GraphID, isRepeated: Bool)] { state.withLock { $0.accepted } }
     var failures: [String] { state.withLock { $0.failures } }
   }
@@ -102,9 +114,18 @@ import Testing
   static func expectComplete(_ heard: Heard, _ service: Service) throws {
     let graphs = Set(heard.accepted.values.map(\.graph))
     let all = try everything(service)
-    try eventually("the end of every graph") {
-      let ended = heard.events.filter { if case .graphFinished = $0.kind { true } else { false } }
-      return ended.count >= graphs.count
+    do {
+      try eventually("the end of every graph") { graphs.isSubset(of: heard.ended) }
+    } catch {
+      let missed = graphs.subtracting(heard.ended)
+      let known = all.filter { $0.graph.map(missed.contains) ?? false }
+      let told = heard.events.filter { $0.graph.map(missed.contains) ?? false }
+      Issue.record(
+        """
+        never heard the end of \(missed.sorted()); there is: \(known.prefix(12)); \
+        told: \(told.prefix(12)); \(heard.failures)
+        """)
+      throw error
     }
     let told = heard.events
     #expect(told.allSatisfy { event in event.graph.map { graphs.contains($0) } ?? true })
@@ -160,10 +181,10 @@ import Testing
     try awaitTaken(connection)
     if isDurable { journal.letGo() }
     first.stop()
-    #expect(heard.accepted.count == 1)
+    #expect(heard.countOfAccepted == 1)
     submit("new", lasts: true)
     let second = try Service(.memory(disk), in: first.folder)
-    try eventually("all acceptances") { heard.accepted.count == 4 || !heard.failures.isEmpty }
+    try eventually("all acceptances") { heard.countOfAccepted == 4 || !heard.failures.isEmpty }
     #expect(heard.accepted["unanswered"]?.isRepeated == isDurable)
     #expect(heard.accepted["unanswered and ended"]?.isRepeated == isDurable)
     #expect(heard.accepted["new"]?.isRepeated == false)
@@ -205,8 +226,8 @@ import Testing
     for _ in 0..<4 {
       let journal = try #require(service.journal)
       submit(generator.below(300))
-      let enough = heard.accepted.count + Int(generator.below(100))
-      try eventually("some acceptances") { heard.accepted.count >= min(enough, submitted) }
+      let enough = heard.countOfAccepted + Int(generator.below(100))
+      try eventually("some acceptances") { heard.countOfAccepted >= min(enough, submitted) }
       journal.hold()
       submit(generator.below(300))
       let isDurable = generator.below(2) == 0
@@ -215,7 +236,7 @@ import Testing
       submit(generator.below(20))
       service = try Service(.memory(disk), in: first.folder)
     }
-    try eventually("all acceptances") { heard.accepted.count == submitted }
+    try eventually("all acceptances") { heard.countOfAccepted == submitted }
     try expectComplete(heard, service)
     observation.cancel()
     service.stop()
