@@ -416,3 +416,21 @@ for target in package.targets where target.type != .system {
   if target.type == .test { target.dependencies.append("Citations") }
   if hasMutants { target.swiftSettings?.append(.define("MUTANTS")) }
 }
+
+/// `deploy/demo` alone sets it: the three commands of a cluster and what they are made of, so that
+/// one build makes them side by side, and no test or example is built with them.
+if Context.environment["OPCLUSTER_COMMANDS"] == "1" {
+  let commands: Set = ["opcoord", "opworker", "opbatch"]
+  package.products.removeAll { !commands.contains($0.name) }
+  var needed = commands
+  var pending = Array(commands)
+  while let name = pending.popLast() {
+    for dependency in package.targets.first(where: { $0.name == name })?.dependencies ?? [] {
+      guard case .byNameItem(let below, _) = dependency, needed.insert(below).inserted else {
+        continue
+      }
+      pending.append(below)
+    }
+  }
+  package.targets.removeAll { !needed.contains($0.name) }
+}
