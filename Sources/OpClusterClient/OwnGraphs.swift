@@ -32,9 +32,9 @@ struct OwnGraphs {
 
   // MARK: - Events
 
-  /// Whether an event is new. Everything through `seen` has been delivered, except events of late
-  /// graphs.
-  mutating func isNews(_ event: Event, seen: UInt64?) -> Bool {
+  /// Returns whether an event is new, and notes it as delivered. Everything through `seen` has been
+  /// delivered, except events of late graphs.
+  mutating func admit(_ event: Event, seen: UInt64?) -> Bool {
     if event.sequence > seen ?? 0 {
       if !isOutdated {
         // Late events have been delivered again on the way here.

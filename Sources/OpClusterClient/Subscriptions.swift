@@ -186,7 +186,7 @@ struct Subscriptions {
     entries[at].seenLife = life
     var news = batch
     if entries[at].wish.includesOwn {
-      news.events = batch.events.filter { entries[at].isNews($0, hasSubmissions) }
+      news.events = batch.events.filter { entries[at].admit($0, hasSubmissions) }
       entries[at].ungranted += UInt32(batch.events.count - news.events.count)
     } else if let last = batch.events.last {
       entries[at].seen = last.sequence
@@ -264,8 +264,8 @@ extension Subscriptions.Entry {
   }
 
   /// Whether the event is new to the reader; marks it as delivered.
-  fileprivate mutating func isNews(_ event: Event, _ hasSubmissions: Bool) -> Bool {
-    guard own.isNews(event, seen: seen) else { return false }
+  fileprivate mutating func admit(_ event: Event, _ hasSubmissions: Bool) -> Bool {
+    guard own.admit(event, seen: seen) else { return false }
     seen = max(seen ?? 0, event.sequence)
     own.note(event, hasUnanswered: hasSubmissions)
     return true

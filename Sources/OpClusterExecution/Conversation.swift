@@ -32,7 +32,7 @@ extension ExecutionCore {
       guard isGoodbyeDue else { return nil }
       link.state = .closed
       exit = isStopping ? .stopped : .drained
-      return .goodbye
+      return .goodbye(lastReport: outbox.newest)
     case .greeting, .waiting, .closed: return nil
     }
   }
@@ -155,7 +155,7 @@ extension ExecutionCore {
       return
     }
     link.heard(at: now)
-    link.isHeard(through: max(orders.heard, orders.acknowledged))
+    link.noteHeard(through: max(orders.heard, orders.acknowledged))
     if isFenced, link.holdsFence(at: now) { isFenced = false }
     // A heartbeat without content has no number.
     if orders.number == 0, orders.isHeartbeat { return }

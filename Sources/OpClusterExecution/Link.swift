@@ -91,7 +91,7 @@ struct Link: Sendable {
   }
 
   /// Notes that the coordinator has heard reports through this number.
-  mutating func isHeard(through number: UInt64) {
+  mutating func noteHeard(through number: UInt64) {
     while let first = made.first, first.report <= number {
       contact = max(contact ?? .zero, first.at)
       made.removeFirst()

@@ -8,8 +8,10 @@ public enum WorkerMessage: Hashable, Sendable {
   case report(WorkerReport)
   /// The requested piece of a log.
   case logChunk(LogChunk)
-  /// The worker stops in good order: it gives unstarted attempts back and reports the others.
-  case goodbye
+  /// The worker stops in good order: it gives unstarted attempts back and has reported the others.
+  /// `lastReport` is its last report in this conversation, so that a report that did not arrive is
+  /// noticed; 0 if it made none, or does not say.
+  case goodbye(lastReport: UInt64)
 }
 
 /// The first message of a conversation.

@@ -7,7 +7,7 @@ extension MessageGenerator {
     switch below(5) {
     case 0: .hello(workerHello())
     case 1: .logChunk(chunk())
-    case 2: .goodbye
+    case 2: .goodbye(lastReport: number())
     default: .report(report())
     }
   }

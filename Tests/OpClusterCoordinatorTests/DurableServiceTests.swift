@@ -73,7 +73,7 @@ import Testing
     var picky = chainGraph("picky")
     picky.templates[0].requirements = [LabelRequirement(key: "gpu", values: ["yes"])]
     _ = try client.submit(picky)
-    try worker.dealer.send(Wire.encode(WorkerMessage.goodbye))
+    try worker.dealer.send(Wire.encode(WorkerMessage.goodbye(lastReport: 0)))
     try eventually("the worker's leave") {
       guard case .workers(let rows) = try client.ask(.workers) else { return false }
       return rows.isEmpty

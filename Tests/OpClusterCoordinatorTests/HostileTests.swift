@@ -166,7 +166,7 @@ import Testing
     let attempt = AttemptID(operation: OperationID(graph: GraphID(1), index: 0), attempt: 1)
     let stranger = Conversation(epoch: Epoch(1), session: WorkerSession(77), increment: 1)
     let words: [WorkerMessage] = [
-      .goodbye, .report(WorkerReport(conversation: stranger, number: 1)),
+      .goodbye(lastReport: 0), .report(WorkerReport(conversation: stranger, number: 1)),
       .report(
         WorkerReport(conversation: stranger, number: 9, entries: [.finished(attempt, .success)])),
       .logChunk(LogChunk(number: 1, offset: 0, bytes: [1], size: 1, isComplete: true)),
@@ -191,7 +191,7 @@ import Testing
     // A hello again, and a worker's hello on the clients' socket.
     try early.send(Wire.encode(ClientMessage.hello(ClientHello())))
     try early.send(Wire.encode(ClientMessage.hello(ClientHello())))
-    try early.send(Wire.encode(WorkerMessage.goodbye))
+    try early.send(Wire.encode(WorkerMessage.goodbye(lastReport: 0)))
     try others.areServed("words out of order")
   }
 

@@ -12,10 +12,10 @@ import Testing
   @Test func theSameIsToldOnceInTenMinutes() {
     var refused = RefusedWorkers()
     var lines = 0
-    for second in 0..<1_800 as Range<Int64> where refused.isNews("a", at: moment(second)) {
+    for second in 0..<1_800 as Range<Int64> where refused.noteRefusal("a", at: moment(second)) {
       lines += 1
     }
-    let isOther = refused.isNews("b", at: moment(1_800))
+    let isOther = refused.noteRefusal("b", at: moment(1_800))
     #expect(lines == 3 && isOther)
   }
 
@@ -25,13 +25,12 @@ import Testing
     var refused = RefusedWorkers()
     var lines = 0
     for number in 0..<Limits.refusedWorkersTold + 100
-    where refused.isNews("worker \(number)", at: moment(0)) {
+    where refused.noteRefusal("worker \(number)", at: moment(0)) {
       lines += 1
     }
     #expect(lines == Limits.refusedWorkersTold)
-    let (early, late) = (
-      refused.isNews("another", at: moment(599)), refused.isNews("another", at: moment(600))
-    )
+    let early = refused.noteRefusal("another", at: moment(599))
+    let late = refused.noteRefusal("another", at: moment(600))
     #expect(!early && late)
   }
 }

@@ -56,7 +56,7 @@ extension World {
   @Test func whoLeavesIsNotDown() throws {
     var world = World()
     let at = world.join("a")
-    world.input(.worker(world.workers[at].peer, .goodbye))
+    world.input(.worker(world.workers[at].peer, .goodbye(lastReport: 0)))
     #expect(world.rows() == [])
   }
 

@@ -319,7 +319,9 @@ struct ScriptPlayer {
       case "reports": break
       case "leaving": world.workers[at].isLeaving = true
       case "goodbye":
-        inputs.append(.worker(world.workers[at].peer, .goodbye))
+        let told = rest.first.flatMap { $0.hasPrefix("after=") ? UInt64($0.dropFirst(6)) : nil }
+        if told != nil { rest.removeFirst() }
+        inputs.append(.worker(world.workers[at].peer, .goodbye(lastReport: told ?? 0)))
         isQuiet = true
       case "gone":
         silent.insert(world.workers[at].name)

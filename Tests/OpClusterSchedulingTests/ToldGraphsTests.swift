@@ -51,7 +51,7 @@ import Testing
     world.workers[0].peer = PeerID(1_000)
     world.greet(0)
     #expect(world.scheduler.toldWorkers.count == 1)
-    world.input(.worker(world.workers[1].peer, .goodbye))
+    world.input(.worker(world.workers[1].peer, .goodbye(lastReport: 0)))
     // What it held goes to the first one.
     #expect(world.scheduler.toldWorkers.count == 1)
     world.runAll()

@@ -103,7 +103,7 @@ extension World {
     world.endAll(first, unable)
     let second = 2 - first
     #expect(world.worker(of: operation(1, 0)) == second)
-    world.input(.worker(world.workers[second].peer, .goodbye))
+    world.input(.worker(world.workers[second].peer, .goodbye(lastReport: 0)))
     world.workers[second].assigned = []
     world.tick(after: .milliseconds(200))
     #expect(world.worker(of: operation(1, 0)) == first)
@@ -399,7 +399,7 @@ extension World {
     world.end(0, tried, .success)
     let next = world.nextReport(of: 0)
     let report = try #require(next)
-    let goodbye = Input.worker(world.workers[0].peer, .goodbye)
+    let goodbye = Input.worker(world.workers[0].peer, .goodbye(lastReport: 0))
     world.step { scheduler, turn in
       scheduler.handle(report, into: &turn)
       scheduler.handle(goodbye, into: &turn)

@@ -25,20 +25,20 @@ import Testing
     var slept = false
     #expect(watch.ahead == 500)
     clocks.pass(10_000_000_000)
-    slept = watch.hasSlept()
+    slept = watch.noticeSleep()
     #expect(!slept, "awake, however long")
     // The time between two looks at two clocks is no sleep.
     clocks.pass(1_000, asleep: 500_000_000)
-    slept = watch.hasSlept()
+    slept = watch.noticeSleep()
     #expect(!slept)
     clocks.pass(1_000, asleep: 500_000_001)
-    slept = watch.hasSlept()
+    slept = watch.noticeSleep()
     #expect(slept)
-    slept = watch.hasSlept()
+    slept = watch.noticeSleep()
     #expect(!slept)
     #expect(watch.ahead == 1_000_000_501, "the lease is counted by the sleepless clock")
     clocks.pass(0, asleep: 3_600_000_000_000)
-    slept = watch.hasSlept()
+    slept = watch.noticeSleep()
     #expect(slept)
   }
 
@@ -48,7 +48,7 @@ import Testing
     var watch = SleepWatch { clocks.now }
     var slept = false
     clocks.pass(1_000, asleep: -100)
-    slept = watch.hasSlept()
+    slept = watch.noticeSleep()
     #expect(!slept)
     #expect(watch.ahead == 500)
   }
@@ -57,7 +57,7 @@ import Testing
   @Test func theRealClocks() {
     var watch = SleepWatch()
     var slept = true
-    slept = watch.hasSlept()
+    slept = watch.noticeSleep()
     #expect(!slept)
     #expect(watch.ahead >= -1_000_000_000)
   }

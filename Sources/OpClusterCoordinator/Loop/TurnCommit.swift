@@ -66,7 +66,7 @@ extension CoordinatorLoop {
   private func tellOfRefusals() {
     for case .toWorker(_, .refused(let refusal)) in work.turn.atOnce {
       let words = refusal.forShell
-      guard operatorLog.refusedWorkers.isNews(words, at: now) else { continue }
+      guard operatorLog.refusedWorkers.noteRefusal(words, at: now) else { continue }
       logger.warning("a worker is refused: \(words)")
     }
   }

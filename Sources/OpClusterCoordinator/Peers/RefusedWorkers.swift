@@ -9,8 +9,8 @@ struct RefusedWorkers {
   /// The pause before the same text is logged again.
   private static let pause = Span.seconds(600)
 
-  /// Whether to log the text now.
-  mutating func isNews(_ words: String, at now: Instant) -> Bool {
+  /// Notes the text; returns whether to log it now.
+  mutating func noteRefusal(_ words: String, at now: Instant) -> Bool {
     if let last = told[words], now - last < Self.pause { return false }
     if told.count >= Limits.refusedWorkersTold {
       told = told.filter { now - $0.value < Self.pause }

@@ -17,7 +17,13 @@ extension Scheduler {
     case .hello: break
     case .report(let report): take(report, from: worker, peer, into: &turn)
     case .logChunk: break
-    case .goodbye:
+    case .goodbye(let lastReport):
+      if lastReport > conversations[worker.number].reportTaken {
+        // A report did not arrive, which may have told of starts. The others simply run again.
+        for id in mayHaveStarted(worker) where state.runsOnce(id) {
+          commit(.executing, id, into: &turn)
+        }
+      }
       endWhatMayNotRepeat(at: worker, into: &turn)
       commit(.workerLeft(worker), into: &turn)
       turn.afterDurable.append(.close(peer))
@@ -337,8 +343,8 @@ extension Scheduler {
     commit(.workerLost(worker), into: &turn)
   }
 
-  /// The operations that a lost worker may have started without a report: those that it had room
-  /// for, in its own order, and all that must not run twice. They count as started, so that an
+  /// The operations that a worker may have started without a report that arrived: those that it had
+  /// room for, in its own order, and all that must not run twice. They count as started, so that an
   /// operation that kills its worker at once cannot do so forever (G17), and one that must not be
   /// repeated is not (S12).
   private func mayHaveStarted(_ worker: WorkerID) -> [OperationID] {

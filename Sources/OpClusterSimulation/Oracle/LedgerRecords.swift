@@ -16,6 +16,8 @@ extension ShadowLedger {
     self.commit = commit
     presumed = Set(
       records.compactMap { if case .workerLost(let worker) = $0 { worker.number } else { nil } })
+    departed = Set(
+      records.compactMap { if case .workerLeft(let worker) = $0 { worker.number } else { nil } })
     let hasDispatches = records.contains { if case .dispatched = $0 { true } else { false } }
     let isOrdered = hasDispatches && !isSteered && !hasUnableWorkers
     let eligible = isOrdered ? eligibleOperations() : []
@@ -271,11 +273,18 @@ extension ShadowLedger {
 
   private mutating func expectLaunched(_ id: OperationID) {
     if presumed.contains(self[id].worker) { return }
+    if isPresumed(id) { return }
     let attempt = AttemptID(operation: id, attempt: self[id].attempt)
     let session = workers[self[id].worker]?.session
     if launched[attempt] == nil || launched[attempt] != session {
       complain("I3", "\(shown(id)) attempt \(attempt.attempt) is executing but was not launched")
     }
+  }
+
+  /// Whether an operation counts as started without a word of its worker, which leaves in this turn
+  /// in good order: it must not run twice, and a report may be missing (S12).
+  private func isPresumed(_ id: OperationID) -> Bool {
+    departed.contains(self[id].worker) && template(of: id)?.maximumLosses == 0
   }
 
   /// Checks that an accepted end is that of the attempt which its worker has ended, with the same
@@ -290,6 +299,7 @@ extension ShadowLedger {
     default: break
     }
     guard let ended = endings[attempt] else {
+      if result.cause == .workerStopped, launched[attempt] == nil, isPresumed(id) { return }
       return complain("I3", "\(shown(id)) attempt \(attempt.attempt) has not ended: \(result)")
     }
     if self[id].worker == 0 || workers[self[id].worker]?.session != ended.session {

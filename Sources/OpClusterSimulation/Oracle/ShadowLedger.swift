@@ -33,6 +33,9 @@ struct ShadowLedger: Sendable {
   var commit = CommitIndex(0)
   /// Workers that the present turn loses: attempts that they may have started count as started.
   var presumed: Set<UInt32> = []
+  /// Workers that leave in the present turn: what must not run twice counts as started if a report
+  /// of theirs is missing.
+  var departed: Set<UInt32> = []
   var lastEvent: UInt64 = 0
   var problems: [Problem] = []
 

@@ -5,5 +5,5 @@ enum ProtoDigest {
   static let client = "2286128846 19720"
   static let journal = "2074233390 7401"
   static let submission = "281741883 21846"
-  static let worker = "1941644387 7938"
+  static let worker = "1784691292 8054"
 }

@@ -89,6 +89,9 @@ nonisolated struct ProtoWorkerGoodbye: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
+  /// The number of its last report in this conversation. Earlier releases do not say: 0.
+  var lastReport: UInt64 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1054,18 +1057,29 @@ nonisolated extension ProtoWorkerMessage: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoWorkerGoodbye: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerGoodbye"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}last_report\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    // Load everything into unknown fields
-    while try decoder.nextFieldNumber() != nil {}
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.lastReport) }()
+      default: break
+      }
+    }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.lastReport != 0 {
+      try visitor.visitSingularUInt64Field(value: self.lastReport, fieldNumber: 1)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoWorkerGoodbye, rhs: ProtoWorkerGoodbye) -> Bool {
+    if lhs.lastReport != rhs.lastReport {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

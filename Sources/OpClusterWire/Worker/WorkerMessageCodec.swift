@@ -10,7 +10,9 @@ extension WorkerMessage: WireConvertible {
     case .hello(let hello): proto.hello = hello.proto
     case .report(let report): proto.report = report.proto
     case .logChunk(let chunk): proto.logChunk = chunk.proto
-    case .goodbye: proto.goodbye = ProtoWorkerGoodbye()
+    case .goodbye(let lastReport):
+      proto.goodbye = ProtoWorkerGoodbye()
+      proto.goodbye.lastReport = lastReport
     }
     return proto
   }
@@ -20,7 +22,7 @@ extension WorkerMessage: WireConvertible {
     case .hello(let hello): self = .hello(try WorkerHello(proto: hello))
     case .report(let report): self = .report(try WorkerReport(proto: report))
     case .logChunk(let chunk): self = .logChunk(try LogChunk(proto: chunk))
-    case .goodbye: self = .goodbye
+    case .goodbye(let goodbye): self = .goodbye(lastReport: goodbye.lastReport)
     case nil: throw WireError("body", .missing)
     }
   }

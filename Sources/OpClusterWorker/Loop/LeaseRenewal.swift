@@ -32,8 +32,8 @@ struct SleepWatch {
     ahead = first.sleepless - first.own
   }
 
-  /// Whether the machine has slept since the last call.
-  mutating func hasSlept() -> Bool {
+  /// Reads the clocks; returns whether the machine has slept since the last call.
+  mutating func noticeSleep() -> Bool {
     let now = clocks()
     let found = now.sleepless - now.own
     let slept = found - ahead > Self.tolerance
@@ -45,7 +45,7 @@ struct SleepWatch {
 extension WorkerLoop {
   /// Runs at the beginning of each turn.
   func watchSleep() {
-    guard lease.sleepWatch.hasSlept() else { return }
+    guard lease.sleepWatch.noticeSleep() else { return }
     logger.warning("this machine has slept; the coordinator may have given up this worker")
     apply(.slept)
   }

@@ -96,7 +96,7 @@ final class VillainWorker {
       Wire.encode(WorkerMessage.report(report)), replacedBy: end)
     if all.indices.contains(number) { _ = try dealer.send(all[number]) }
     _ = try dealer.receive(within: 20)
-    _ = try dealer.send(Wire.encode(WorkerMessage.goodbye))
+    _ = try dealer.send(Wire.encode(WorkerMessage.goodbye(lastReport: 0)))
     return all.count
   }
 }

@@ -125,8 +125,8 @@ private struct Villainy {
       try first.report([.finished(attempt, .success), .finished(attempt, failed)])
       try first.listen(within: 200)
       let counts = (first.conversation != nil, second.conversation != nil)
-      try second.say(.goodbye)
-      try first.say(.goodbye)
+      try second.say(.goodbye(lastReport: 0))
+      try first.say(.goodbye(lastReport: 0))
       return (counts.0, counts.1, graph)
     }
     trial.injected("second worker of one name")
@@ -150,7 +150,7 @@ private struct Villainy {
         guard let attempt = worker.dispatched.first else { continue }
         try worker.report([.started(attempt), .finished(attempt, result)])
         try worker.listen(within: 500)
-        try worker.say(.goodbye)
+        try worker.say(.goodbye(lastReport: 0))
       }
       return graph
     }
@@ -203,7 +203,7 @@ private struct Villainy {
         if case .log(let chunk)? = answer.value { got.append(chunk.bytes.count) }
         if worker.refusals.count > number { break }
       }
-      try worker.say(.goodbye)
+      try worker.say(.goodbye(lastReport: 0))
       return (got, graph)
     }
     trial.injected("piece of a log that is too long", times: pieces.count)
