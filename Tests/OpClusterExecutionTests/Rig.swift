@@ -14,6 +14,8 @@ struct Rig {
   var effects: [ExecutionEffect] = []
   var conversation: Conversation?
   var ordersSent: UInt64 = 0
+  /// The last report of the present conversation.
+  private var lastReport: UInt64 = 0
   /// What the next welcome says of the coordinator's log.
   var known: HistoryMark?
   /// Launched and not ended, in order.
@@ -100,11 +102,15 @@ struct Rig {
     case .hello(let hello):
       let assigned = hello.assigned.map(Self.text).joined(separator: ",")
       let executing = hello.executing.map(Self.text).joined(separator: ",")
+      lastReport = 0
       lines.append("hello assigned=\(assigned) executing=\(executing)")
     case .report(let report):
+      lastReport = report.number
       let entries = report.entries.map(Self.text).joined(separator: ", ")
       lines.append("report \(report.number): \(entries)" + (report.isLeaving ? " leaving" : ""))
-    case .goodbye: lines.append("goodbye")
+    case .goodbye(let last):
+      // A report that does not arrive is noticed by its number (S12).
+      lines.append(last == lastReport ? "goodbye" : "goodbye after \(last), not \(lastReport)")
     case .logChunk: lines.append("log?")
     }
   }
