@@ -140,7 +140,8 @@ extension Selection {
 }
 
 extension Event {
-  fileprivate var graph: GraphID? {
+  /// The graph that it concerns; nil for queues and workers.
+  var graph: GraphID? {
     switch subject {
     case .operation(let operation, _): operation.graph
     case .graph(let graph): graph

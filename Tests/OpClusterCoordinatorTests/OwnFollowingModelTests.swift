@@ -367,13 +367,3 @@ extension ClientRequest {
     if case .unsubscribe = self { true } else { false }
   }
 }
-
-extension Event {
-  fileprivate var graph: GraphID? {
-    switch subject {
-    case .operation(let operation, _): operation.graph
-    case .graph(let graph): graph
-    case .queue, .worker: nil
-    }
-  }
-}

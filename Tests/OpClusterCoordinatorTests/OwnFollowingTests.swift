@@ -2,13 +2,13 @@
 // nothing of others, and gapless when the coordinator is gone in between (S104, S115, G19, G34).
 // The real coordinator, and the real connection.
 
-import OpClusterClient
 import OpClusterJournal
 import OpClusterModel
 import OpClusterZeroMQ
 import Synchronization
 import Testing
 
+@testable import OpClusterClient
 @testable import OpClusterCoordinator
 
 @Suite struct OwnFollowingTests {
@@ -240,15 +240,5 @@ import Testing
     try expectComplete(heard, service)
     observation.cancel()
     service.stop()
-  }
-}
-
-extension Event {
-  fileprivate var graph: GraphID? {
-    switch subject {
-    case .operation(let operation, _): operation.graph
-    case .graph(let graph): graph
-    case .queue, .worker: nil
-    }
   }
 }
