@@ -69,7 +69,8 @@ struct Run: Command {
 
   func validate() throws {
     guard [manifest != nil, call != nil, !command.isEmpty].count(where: { $0 }) == 1 else {
-      throw ValidationError("give one of -m FILE, --call TYPE, or a command after --")
+      throw ValidationError(
+        "give a manifest as -m FILE, a type as --call TYPE, or a command after --")
     }
     if command.isEmpty, !commandOptions.isEmpty {
       throw ValidationError(
