@@ -112,11 +112,28 @@ final class Bench {
   }
 }
 
-/// Makes an executable file.
-func makeExecutable(_ path: String, _ bytes: [UInt8]) throws {
-  guard let file = Descriptor.open(path, O_WRONLY | O_CREAT, mode: 0o700), file.write(bytes) else {
+/// Makes a file.
+func makeFile(_ path: String, _ bytes: [UInt8]) throws {
+  guard let file = Descriptor.open(path, O_WRONLY | O_CREAT, mode: 0o600), file.write(bytes) else {
     throw SpawnError.file(path: path, error: errno)
   }
+}
+
+/// Makes an executable file. A program of its own writes it: a child that another test starts just
+/// then would hold what this process has open for writing, and the file could not be executed.
+func makeExecutable(_ path: String, _ bytes: [UInt8]) throws {
+  let content = path + ".content"
+  try makeFile(content, bytes)
+  var arguments = CStringList()
+  for word in ["install", "-m", "0700", content, path] { _ = arguments.append(word) }
+  var child: pid_t = 0
+  let error = unsafe arguments.withPointers { arguments in
+    unsafe posix_spawn(&child, "/usr/bin/install", nil, nil, arguments, environ)
+  }
+  guard error == 0 else { throw SpawnError.file(path: path, error: error) }
+  var status: Int32 = 0
+  while unsafe waitpid(child, &status, 0) < 0 && errno == EINTR {}
+  try #require(status == 0, "install \(path)")
 }
 
 /// Asks again and again until the answer is yes; false when the time is over.

@@ -177,9 +177,9 @@ private struct Batch {
 
   func run() throws {
     for (seed, run) in runs {
-      try makeExecutable("\(bench.folder)/text.\(seed)", Array((Self.prelude + run.text).utf8))
+      try makeFile("\(bench.folder)/text.\(seed)", Array((Self.prelude + run.text).utf8))
     }
-    try makeExecutable("\(bench.folder)/driver", Array(driver.utf8))
+    try makeFile("\(bench.folder)/driver", Array(driver.utf8))
     _ = try bench.run(bench.shell(". ./driver"))
   }
 

@@ -27,11 +27,9 @@ import Testing
     try FileManager.default.createDirectory(
       atPath: "\(folder)/bin", withIntermediateDirectories: false)
     for program in programs {
-      let path = "\(folder)/bin/\(program)"
-      try RealCluster.write("#!/bin/sh\necho \(program) \"$@\"\n", to: path)
-      _ = unsafe chmod(path, 0o755)
-      // A child that another test starts just now holds the file open until it executes: busy.
-      while try await run("/bin/sh", ["-c", path], in: folder).status != 0 { await Task.yield() }
+      let text = "\(folder)/\(program).text"
+      try RealCluster.write("#!/bin/sh\necho \(program) \"$@\"\n", to: text)
+      try await makeExecutable("\(folder)/bin/\(program)", from: text)
     }
     try await body(folder)
   }

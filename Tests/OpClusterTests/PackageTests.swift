@@ -32,7 +32,7 @@ import Testing
     try FileManager.default.createDirectory(
       atPath: "\(folder)/bin", withIntermediateDirectories: false)
     for name in programs {
-      try FileManager.default.copyItem(atPath: program, toPath: "\(folder)/bin/\(name)")
+      try await makeExecutable("\(folder)/bin/\(name)", from: program)
     }
     try await body(folder)
   }

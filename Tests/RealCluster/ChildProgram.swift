@@ -160,3 +160,13 @@ package func text(of path: String) -> String {
 package func write(_ text: String, to path: String) throws {
   try Data(text.utf8).write(to: URL(filePath: path))
 }
+
+/// Makes an executable copy of a file. A program of its own writes it: a child that another test
+/// starts just then would hold what this process has open for writing, and nobody could execute it.
+package func makeExecutable(_ path: String, from content: String) async throws {
+  let folder = path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex)
+  let copy = try ChildProgram(
+    "install-\(UInt32.random(in: 0 ... .max))", "/usr/bin/install", ["-m", "0755", content, path],
+    environment: ["PATH=/usr/bin:/bin"], folder: String(folder), input: "/dev/null")
+  guard try await copy.ended() == 0 else { throw Trouble("install \(path): \(copy.error)") }
+}
