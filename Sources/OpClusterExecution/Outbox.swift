@@ -97,14 +97,3 @@ struct Outbox: Sendable {
     pendingBytes = pending.reduce(0) { $0 + Self.weight($1) }
   }
 }
-
-extension WorkerReport.Entry {
-  /// The attempt of the entry.
-  var attempt: AttemptID {
-    switch self {
-    case .started(let attempt), .finished(let attempt, _), .recalled(let attempt),
-      .alreadyStarted(let attempt), .cancelTaken(let attempt), .progress(let attempt, _, _):
-      attempt
-    }
-  }
-}

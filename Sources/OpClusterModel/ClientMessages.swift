@@ -446,11 +446,23 @@ public struct Explanation: Hashable, Sendable {
     public var text: String
     /// The remedy; may be empty.
     public var hint: Advice
-    public init(_ text: String, hint: Advice = "") {
+    public var meaning: Meaning
+    public init(_ text: String, hint: Advice = "", meaning: Meaning = .reason) {
       self.text = text
       self.hint = hint
+      self.meaning = meaning
     }
     public init(stringLiteral text: String) { self.init(text) }
+  }
+
+  /// What a line is to a program that need not read it.
+  public enum Meaning: Hashable, Sendable, CaseIterable {
+    /// A reason like any other.
+    case reason
+    /// No connected worker can run it; the lines that follow say what is missing.
+    case unplaceable
+    /// It has ended, and the line says no more than that.
+    case ended
   }
 }
 

@@ -101,6 +101,15 @@ public struct WorkerReport: Hashable, Sendable {
     case cancelTaken(AttemptID)
     /// The progress of a running attempt, 0…1, with a text; only the newest matters.
     case progress(AttemptID, fraction: Double, text: String)
+
+    /// The attempt that the entry is about.
+    package var attempt: AttemptID {
+      switch self {
+      case .started(let attempt), .finished(let attempt, _), .recalled(let attempt),
+        .alreadyStarted(let attempt), .cancelTaken(let attempt), .progress(let attempt, _, _):
+        attempt
+      }
+    }
   }
 }
 

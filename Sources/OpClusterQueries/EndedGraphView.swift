@@ -180,7 +180,7 @@ package struct EndedGraphView: GraphView, Sendable {
       lines.append(Explanation.Line(sentence))
       if !result.diagnostic.isEmpty { lines.append(Explanation.Line(result.diagnostic)) }
     }
-    lines.append("it has ended: \(row.state.rawValue)")
+    lines.append(Explanation.Line("it has ended: \(row.state.rawValue)", meaning: .ended))
     return Explanation(
       operation: row.id, shown: path(of: row.id.index), state: row.state, lines: lines)
   }

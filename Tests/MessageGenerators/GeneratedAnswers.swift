@@ -67,8 +67,9 @@ extension MessageGenerator {
   /// A text as the advice of a line travels as a part of the line.
   private mutating func explanationLine() -> Explanation.Line {
     let hint = advice()
-    if case .text = hint { return Explanation.Line(text()) }
-    return Explanation.Line(text(), hint: hint)
+    let meaning = member(Explanation.Meaning.self)
+    if case .text = hint { return Explanation.Line(text(), meaning: meaning) }
+    return Explanation.Line(text(), hint: hint, meaning: meaning)
   }
 
   /// With an outcome, or none, for each of its operations.

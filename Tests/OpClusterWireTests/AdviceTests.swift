@@ -40,6 +40,30 @@ import Testing
     #expect(line == (kind == .text ? "it waits; q" : .init("it waits", hint: advice)))
   }
 
+  @Test(arguments: Explanation.Meaning.allCases, [Advice.text(""), .release("12/a")])
+  func everyMeaningComesBack(_ meaning: Explanation.Meaning, _ hint: Advice) throws {
+    let line = Explanation.Line("it waits", hint: hint, meaning: meaning)
+    #expect(try read(answer(line)) == line)
+  }
+
+  /// What a later release says that is not known here is a reason like any other; a line that is
+  /// not there is refused.
+  @Test(.checks("G32"), arguments: [(3, 1, true), (3, 2, true), (250, 1, true), (1, 3, false)])
+  func aMeaningOfALaterRelease(_ meaning: UInt64, _ line: UInt64, _ isRead: Bool) throws {
+    let marked = Protobuf.block(6, Protobuf.number(1, line) + Protobuf.number(2, meaning))
+    let row =
+      Protobuf.block(1, Protobuf.number(1, 1)) + Protobuf.block(2, "1/a") + Protobuf.number(3, 1)
+      + Protobuf.block(4, "a") + Protobuf.block(4, "it waits") + Protobuf.block(4, "c") + marked
+    let reply =
+      Protobuf.number(1, Self.request.number) + Protobuf.block(11, Protobuf.block(1, row))
+    let bytes = Protobuf.block(2, reply)
+    if isRead {
+      #expect(try read(bytes) == "it waits")
+    } else {
+      #expect(throws: WireError.self) { try read(bytes) }
+    }
+  }
+
   /// A peer of an earlier release looks at the fields that it knows.
   @Test(.checks("G32"), arguments: AdviceKind.allCases)
   func earlierPeersReadWords(_ kind: AdviceKind) throws {

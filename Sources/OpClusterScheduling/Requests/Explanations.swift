@@ -165,7 +165,7 @@ extension Scheduler {
       return ["the coordinator was started anew, and not all workers are back yet"]
     }
     let lines: [Explanation.Line] = [
-      "no connected worker can run it (it stands in nobody's way):"
+      .init("no connected worker can run it (it stands in nobody's way):", meaning: .unplaceable)
     ]
     let wanted = requirements(of: id)
     if let common = commonLack(wanted, known) { return lines + [.init(common)] }

@@ -61,26 +61,27 @@ extension Scheduler {
     return true
   }
 
-  /// Whether it ended an attempt that counts for the speed of a worker: failed starts take no time.
+  /// Handles one entry of a report. Returns whether it ended an attempt that counts for the speed
+  /// of a worker: failed starts take no time.
   private mutating func take(
     _ entry: WorkerReport.Entry, from worker: WorkerID, into turn: inout SchedulingTurn
   ) -> Bool {
+    let id = entry.attempt.operation
+    if case .cancelTaken = entry { return false }
+    guard isCurrent(entry.attempt, worker) else {
+      turnAway(entry.attempt, of: worker, into: &turn)
+      return false
+    }
     switch entry {
     case .started(let attempt), .alreadyStarted(let attempt):
       takeStart(attempt, worker, into: &turn)
-    case .finished(let attempt, let result):
-      guard isCurrent(attempt, worker, into: &turn) else { return false }
-      conclude(attempt.operation, result, by: worker, into: &turn)
+    case .finished(_, let result):
+      conclude(id, result, by: worker, into: &turn)
       return result.cause != .cannotStart
-    case .recalled(let attempt):
-      guard isCurrent(attempt, worker, into: &turn) else { return false }
-      let id = attempt.operation
-      if graphs[id.graph.number].cell(id.index).isAssigned {
-        commit(.recalled, id, into: &turn)
-      }
-    case .progress(let attempt, let fraction, let text):
-      guard isCurrent(attempt, worker, into: &turn) else { return false }
-      noteProgress(of: attempt.operation, fraction, text)
+    case .recalled:
+      if graphs[id.graph.number].cell(id.index).isAssigned { commit(.recalled, id, into: &turn) }
+    case .progress(_, let fraction, let text):
+      noteProgress(of: id, fraction, text)
     case .cancelTaken:
       break
     }
@@ -90,7 +91,6 @@ extension Scheduler {
   private mutating func takeStart(
     _ attempt: AttemptID, _ worker: WorkerID, into turn: inout SchedulingTurn
   ) {
-    guard isCurrent(attempt, worker, into: &turn) else { return }
     let id = attempt.operation
     guard graphs[id.graph.number].cell(id.index).isAssigned else { return }
     commit(.executing, id, into: &turn)
@@ -98,23 +98,27 @@ extension Scheduler {
     if graphs[id.graph.number].cell(id.index).isCancelled { sendCancel(id, into: &turn) }
   }
 
-  /// Whether an attempt is the one that this worker has now (G13). If not, the worker is told to
-  /// stop it.
-  private mutating func isCurrent(
-    _ attempt: AttemptID, _ worker: WorkerID, into turn: inout SchedulingTurn
-  ) -> Bool {
+  /// Whether an attempt is the one that this worker has now (G13).
+  private func isCurrent(_ attempt: AttemptID, _ worker: WorkerID) -> Bool {
     let id = attempt.operation
-    if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
-      let cell = graphs[id.graph.number].cell(id.index)
-      if cell.worker == worker.number, cell.attempt == attempt.attempt { return true }
+    guard graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount else {
+      return false
     }
+    let cell = graphs[id.graph.number].cell(id.index)
+    return cell.worker == worker.number && cell.attempt == attempt.attempt
+  }
+
+  /// Tells a worker to stop an attempt that is not its own any more. A report of one that cannot
+  /// have been its own is a lie, which its connection answers for.
+  private mutating func turnAway(
+    _ attempt: AttemptID, of worker: WorkerID, into turn: inout SchedulingTurn
+  ) {
     lateReports += 1
     if let peer = conversations[worker.number].peer, isLie(attempt, of: worker) {
       turn.lies.append(Lie(peer: peer, attempt: attempt))
     }
     let at = turn.orders(for: worker)
     turn.orders[at].orders.stale.append(attempt)
-    return false
   }
 
   /// Whether no correct worker could report this. A late report concerns an attempt that once was
@@ -151,7 +155,7 @@ extension Scheduler {
         conversations[worker.number].lacks[own] = classes[own].serial
       }
     }
-    if !cell.isCancelled, isTriedElsewhere(id, result, after: worker, at: turn.now) {
+    if !cell.isCancelled, tryElsewhere(id, result, after: worker, at: turn.now) {
       // The fact says that the attempt does not count; the history keeps the real cause.
       var uncounted = result
       uncounted.cause = .workerStopped

@@ -12,9 +12,9 @@ import OpClusterModel
 // MARK: - What reports say
 
 extension Scheduler {
-  /// Whether an operation that a worker could not start is tried at another, without counting as a
-  /// failure. Visits workers until it finds one that could take it.
-  mutating func isTriedElsewhere(
+  /// Lets another worker try an operation that this one could not start, without counting it as a
+  /// failure; false if none is left to try it. Visits workers until it finds one that could.
+  mutating func tryElsewhere(
     _ id: OperationID, _ result: AttemptResult, after worker: WorkerID, at now: Instant
   ) -> Bool {
     guard result.cause == .cannotStart, !result.wasStopped else { return false }

@@ -201,6 +201,12 @@ extension Explanation: WireWorded {
     proto.state = state.proto
     for (at, line) in lines.enumerated() {
       proto.lines.append(line.sentence(wording))
+      if let meaning = line.meaning.proto {
+        var marked = ProtoExplanations.LineMeaning()
+        marked.line = UInt32(clamping: at)
+        marked.meaning = meaning
+        proto.meanings.append(marked)
+      }
       guard let advice = line.hint.code else { continue }
       var advised = ProtoExplanations.AdvisedLine()
       advised.line = UInt32(clamping: at)
@@ -226,10 +232,37 @@ extension Explanation: WireWorded {
         lines[Int(advised.line)] = Line(text, hint: hint)
       }
     }
+    try checkCount(proto.meanings.count, lines.count, "explanation.meanings")
+    for marked in proto.meanings {
+      guard lines.indices.contains(Int(marked.line)) else {
+        throw WireError("explanation.meanings.line", .outOfRange)
+      }
+      lines[Int(marked.line)].meaning = Meaning(proto: marked.meaning)
+    }
     self.init(
       operation: try OperationID(proto: proto.operation),
       shown: try text(proto.shown, WireLimits.sentenceBytes, "explanation.shown"),
       state: try StateWord(proto: proto.state, "explanation.state"), lines: lines)
+  }
+}
+
+extension Explanation.Meaning {
+  /// The meaning on the wire; nil for the usual one, which is not sent.
+  fileprivate var proto: ProtoExplanations.LineMeaning.Meaning? {
+    switch self {
+    case .reason: nil
+    case .unplaceable: .unplaceable
+    case .ended: .ended
+    }
+  }
+
+  /// A meaning that a later release has added is a reason like any other here.
+  fileprivate init(proto: ProtoExplanations.LineMeaning.Meaning) {
+    switch proto {
+    case .unplaceable: self = .unplaceable
+    case .ended: self = .ended
+    case .unspecified, .UNRECOGNIZED: self = .reason
+    }
   }
 }
 

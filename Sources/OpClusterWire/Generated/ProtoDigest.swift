@@ -2,7 +2,7 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "2286128846 19720"
+  static let client = "2626855206 20239"
   static let journal = "2074233390 7401"
   static let submission = "281741883 21846"
   static let worker = "1784691292 8054"

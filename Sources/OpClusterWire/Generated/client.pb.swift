@@ -2424,11 +2424,72 @@ nonisolated struct ProtoExplanations: Sendable {
     /// The lines with an advice, ascending.
     var advised: [ProtoExplanations.AdvisedLine] = []
 
+    /// The lines with a meaning for programs, ascending.
+    var meanings: [ProtoExplanations.LineMeaning] = []
+
     var unknownFields = SwiftProtobuf.UnknownStorage()
 
     init() {}
 
     fileprivate var _operation: ProtoOperation? = nil
+  }
+
+  /// What a line means to a program that need not read it.
+  nonisolated struct LineMeaning: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    /// Its position among the lines.
+    var line: UInt32 = 0
+
+    var meaning: ProtoExplanations.LineMeaning.Meaning = .unspecified
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    nonisolated enum Meaning: SwiftProtobuf.Enum, Swift.CaseIterable {
+      typealias RawValue = Int
+      case unspecified // = 0
+
+      /// No connected worker can run it; the lines after it say what is missing.
+      case unplaceable // = 1
+
+      /// It has ended, and the line says no more than that.
+      case ended // = 2
+      case UNRECOGNIZED(Int)
+
+      init() {
+        self = .unspecified
+      }
+
+      init?(rawValue: Int) {
+        switch rawValue {
+        case 0: self = .unspecified
+        case 1: self = .unplaceable
+        case 2: self = .ended
+        default: self = .UNRECOGNIZED(rawValue)
+        }
+      }
+
+      var rawValue: Int {
+        switch self {
+        case .unspecified: return 0
+        case .unplaceable: return 1
+        case .ended: return 2
+        case .UNRECOGNIZED(let i): return i
+        }
+      }
+
+      // The compiler won't synthesize support with the UNRECOGNIZED case.
+      static let allCases: [ProtoExplanations.LineMeaning.Meaning] = [
+        .unspecified,
+        .unplaceable,
+        .ended,
+      ]
+
+    }
+
+    init() {}
   }
 
   /// What a line says, for those who know the code of its advice.
@@ -6215,7 +6276,7 @@ nonisolated extension ProtoExplanations: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoExplanations.Row: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = ProtoExplanations.protoMessageName + ".Row"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}shown\0\u{1}state\0\u{1}lines\0\u{1}advised\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}shown\0\u{1}state\0\u{1}lines\0\u{1}advised\0\u{1}meanings\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6228,6 +6289,7 @@ nonisolated extension ProtoExplanations.Row: SwiftProtobuf.Message, SwiftProtobu
       case 3: try { try decoder.decodeSingularEnumField(value: &self.state) }()
       case 4: try { try decoder.decodeRepeatedStringField(value: &self.lines) }()
       case 5: try { try decoder.decodeRepeatedMessageField(value: &self.advised) }()
+      case 6: try { try decoder.decodeRepeatedMessageField(value: &self.meanings) }()
       default: break
       }
     }
@@ -6253,6 +6315,9 @@ nonisolated extension ProtoExplanations.Row: SwiftProtobuf.Message, SwiftProtobu
     if !self.advised.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.advised, fieldNumber: 5)
     }
+    if !self.meanings.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.meanings, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6262,9 +6327,49 @@ nonisolated extension ProtoExplanations.Row: SwiftProtobuf.Message, SwiftProtobu
     if lhs.state != rhs.state {return false}
     if lhs.lines != rhs.lines {return false}
     if lhs.advised != rhs.advised {return false}
+    if lhs.meanings != rhs.meanings {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
+}
+
+nonisolated extension ProtoExplanations.LineMeaning: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = ProtoExplanations.protoMessageName + ".LineMeaning"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}line\0\u{1}meaning\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.line) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.meaning) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.line != 0 {
+      try visitor.visitSingularUInt32Field(value: self.line, fieldNumber: 1)
+    }
+    if self.meaning != .unspecified {
+      try visitor.visitSingularEnumField(value: self.meaning, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoExplanations.LineMeaning, rhs: ProtoExplanations.LineMeaning) -> Bool {
+    if lhs.line != rhs.line {return false}
+    if lhs.meaning != rhs.meaning {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoExplanations.LineMeaning.Meaning: SwiftProtobuf._ProtoNameProviding {
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0MEANING_UNSPECIFIED\0\u{1}MEANING_UNPLACEABLE\0\u{1}MEANING_ENDED\0")
 }
 
 nonisolated extension ProtoExplanations.AdvisedLine: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {

@@ -66,9 +66,9 @@ struct WhySummary {
     if seen > 0, count > seen { grouping.add(unseen: count - seen, state, beside: places) }
   }
 
-  /// The lines without "it has ended": the group says so already.
+  /// The lines but the one that it has ended: the group says so already.
   private static func reasons(_ row: Explanation) -> [Explanation.Line] {
-    let reasons = row.lines.filter { !$0.text.hasPrefix("it has ended") }
+    let reasons = row.lines.filter { $0.meaning != .ended }
     return reasons.isEmpty ? row.lines : reasons
   }
 
@@ -83,7 +83,7 @@ struct WhySummary {
 
 extension WhyGroup {
   fileprivate var isUnplaceable: Bool {
-    lines.contains { $0.text.hasPrefix(Explanation.isUnplaceable) }
+    lines.contains { $0.meaning == .unplaceable }
   }
 }
 

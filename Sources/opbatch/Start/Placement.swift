@@ -197,7 +197,7 @@ extension Reader {
       selection.states = open
       guard let rows = try? await explanations(selection).rows,
         let lines = rows.first?.lines,
-        let at = lines.firstIndex(where: { $0.text.hasPrefix(Explanation.isUnplaceable) })
+        let at = lines.firstIndex(where: { $0.meaning == .unplaceable })
       else { continue }
       let reason = lines[at...].prefix(2).map(\.forShell).joined(separator: " ")
       found.append(
@@ -207,9 +207,4 @@ extension Reader {
     }
     return found
   }
-}
-
-extension Explanation {
-  /// The beginning of the coordinator's line that no worker is large enough.
-  static let isUnplaceable = "no connected worker can run it"
 }
