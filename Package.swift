@@ -187,8 +187,8 @@ let package = Package(
     .executableTarget(
       name: "opbench",
       dependencies: [
-        "OpCluster", "OpClusterOperations", "OpClusterClient", "OpClusterWire", "OpClusterModel",
-        arguments,
+        "OpCluster", "OpClusterScheduling", "OpClusterOperations", "OpClusterClient",
+        "OpClusterWire", "OpClusterModel", arguments,
       ]),
 
     // tests, a target for each of the above; all of them can say which rules they check

@@ -1,0 +1,143 @@
+// The coordinator's decisions alone, with machines that do as they are told: no disk, no socket, no
+// clock but the one that measures. `CoreDimension` makes it large, `CoreEvent` happens in it.
+
+import Glibc
+import OpClusterModel
+import OpClusterScheduling
+
+struct CoreWorld {
+  /// A worker as far as the scheduler can tell.
+  struct Machine {
+    var conversation: Conversation?
+    var ordersTaken: UInt64 = 0
+    var reports: UInt64 = 0
+    /// Assigned attempts, the oldest first.
+    var assigned: [AttemptID] = []
+    var recalled: [AttemptID] = []
+  }
+
+  private var scheduler = Scheduler()
+  // A turn that keeps no records: who measures has no journal.
+  private var turn = SchedulingTurn(keepsRecords: false)
+  private var effects: [Effect] = []
+  private(set) var now = Instant(nanoseconds: 1_000_000_000)
+  private(set) var machines: [UInt64: Machine] = [:]
+  private var lastPeer: UInt64 = 1_000
+  private var lastRequest: UInt64 = 0
+  private(set) var lastReply: ClientReply?
+  /// The processor time of all turns since it was set to zero, in nanoseconds.
+  var spent: UInt64 = 0
+
+  /// A machine that runs the operations of `CoreEvent` and nothing that makes the world large.
+  static let probeType = OperationType(name: "probe")
+  static let worldType = OperationType(name: "world")
+  private(set) var probe: UInt64 = 0
+
+  init() {
+    step { scheduler, turn in scheduler.start(into: &turn) }
+    probe = join(
+      "probe", Resources(cpus: ResourceAmount(4), memoryBytes: 1 << 40), types: [Self.probeType],
+      labels: [Label(key: "probe", value: "yes")])
+  }
+
+  private static func processorTime() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
+
+  private mutating func step(_ body: (inout Scheduler, inout SchedulingTurn) -> Void) {
+    let start = Self.processorTime()
+    turn.begin(
+      at: now, wall: WallTime(milliseconds: 1_700_000_000_000 + now.nanoseconds / 1_000_000))
+    body(&scheduler, &turn)
+    scheduler.close(&turn)
+    spent += Self.processorTime() - start
+    turn.takeEffects(&effects)
+    for effect in effects { carryOut(effect) }
+    effects.removeAll(keepingCapacity: true)
+  }
+
+  mutating func ask(_ request: ClientRequest) {
+    lastRequest += 1
+    lastReply = nil
+    let number = RequestID(lastRequest)
+    step { scheduler, turn in scheduler.handle(.client(PeerID(9), number, request), into: &turn) }
+  }
+
+  /// The number of the graph that was accepted.
+  mutating func submit(_ graph: GraphSubmission) -> GraphID {
+    ask(.submit(graph))
+    guard case .accepted(let id, _, _)? = lastReply else {
+      fatalError("a graph of the benchmark was refused: \(String(describing: lastReply))")
+    }
+    return id
+  }
+
+  mutating func tick(after span: Span) {
+    now = now + span
+    step { scheduler, turn in scheduler.handle(.tick(), into: &turn) }
+  }
+
+  // MARK: - Machines
+
+  mutating func join(
+    _ name: String, _ capacity: Resources, types: [OperationType], labels: [Label] = []
+  ) -> UInt64 {
+    lastPeer += 1
+    let peer = lastPeer
+    machines[peer] = Machine()
+    let hello = WorkerHello(
+      name: name, session: WorkerSession(peer), capacity: capacity, labels: labels, types: types)
+    send(peer, .hello(hello))
+    return peer
+  }
+
+  mutating func leave(_ peer: UInt64) {
+    send(peer, .goodbye(lastReport: machines[peer]?.reports ?? 0))
+    machines[peer] = nil
+  }
+
+  private mutating func send(_ peer: UInt64, _ message: WorkerMessage) {
+    step { scheduler, turn in scheduler.handle(.worker(PeerID(peer), message), into: &turn) }
+  }
+
+  /// A machine runs the oldest operations that it has to their ends, and reports them in one
+  /// message. Returns how many.
+  @discardableResult
+  mutating func run(_ peer: UInt64, atMost most: Int = .max) -> Int {
+    guard var machine = machines[peer], let conversation = machine.conversation else { return 0 }
+    let ended = machine.assigned.prefix(most)
+    machine.assigned.removeFirst(ended.count)
+    var entries = machine.recalled.map { WorkerReport.Entry.recalled($0) }
+    machine.recalled = []
+    for attempt in ended { entries += [.started(attempt), .finished(attempt, .success)] }
+    machine.reports += 1
+    machines[peer] = machine
+    let report = WorkerReport(
+      conversation: conversation, number: machine.reports, entries: entries,
+      ordersTaken: machine.ordersTaken)
+    send(peer, .report(report))
+    return ended.count
+  }
+
+  private mutating func carryOut(_ effect: Effect) {
+    switch effect {
+    case .toClient(_, _, let reply): lastReply = reply
+    case .close: break
+    case .toWorker(let peer, .welcome(let welcome)):
+      machines[peer.number]?.conversation = welcome.conversation
+    case .toWorker(let peer, .orders(let orders)):
+      guard var machine = machines[peer.number] else { return }
+      if orders.number > 0 { machine.ordersTaken = orders.number }
+      machine.assigned += orders.dispatches.map(\.attempt)
+      if !orders.recalls.isEmpty {
+        let recalled = Set(orders.recalls)
+        machine.recalled += machine.assigned.filter { recalled.contains($0) }
+        machine.assigned.removeAll { recalled.contains($0) }
+      }
+      machines[peer.number] = machine
+    case .toWorker: break
+    }
+  }
+}
