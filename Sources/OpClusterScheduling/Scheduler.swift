@@ -36,6 +36,13 @@ public struct Scheduler: Sendable {
   var unwellWorkers: Set<UInt32> = []
   /// The workers by what they can take and by their deadlines.
   var workerIndex = WorkerIndex()
+  /// The lines by what waits in them.
+  var lineIndex = LineIndex()
+  /// The workers that have changed since the others refused all that sleeps in the lines; at most
+  /// `FreshWorkers.few`, else all count as changed.
+  var freshWorkers = FreshWorkers()
+  /// Queues with classes that no worker could ever run; some have none any more.
+  var restingQueues: [UInt32] = []
   /// By demand class. Looked up, never iterated.
   var eligibleWorkers: [Int: EligibleWorkers] = [:]
   /// Workers whose welcome may wait for the disk.
@@ -94,7 +101,7 @@ public struct Scheduler: Sendable {
 extension Scheduler {
   var counters: Counters { state.counters }
   var graphs: Registry<Graph> { @inline(__always) _read { yield state.graphs } }
-  var queues: Registry<Queue> { @inline(__always) _read { yield state.queues } }
+  var queues: WatchedRegistry<Queue> { @inline(__always) _read { yield state.queues } }
   var workers: WatchedRegistry<WorkerRecord> { @inline(__always) _read { yield state.workers } }
   var classes: DemandClasses { @inline(__always) _read { yield state.classes } }
   var ended: [GraphID: EndedGraph] { @inline(__always) _read { yield state.ended } }
@@ -102,7 +109,6 @@ extension Scheduler {
   var queueByName: [String: QueueID] { @inline(__always) _read { yield state.queueByName } }
   var workerByName: [String: WorkerID] { @inline(__always) _read { yield state.workerByName } }
   var workerBySession: [WorkerSession: WorkerID] { _read { yield state.workerBySession } }
-  var linedQueues: [UInt32] { @inline(__always) _read { yield state.linedQueues } }
   var timestamps: [OperationID: Timestamps] { @inline(__always) _read { yield state.timestamps } }
   /// The number of commits so far; the next turn with records is one higher.
   public var lastCommit: CommitIndex { state.lastCommit }

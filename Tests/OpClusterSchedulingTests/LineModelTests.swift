@@ -22,24 +22,29 @@ import Testing
     var amounts: [DemandAmounts] = []
     var serials: [UInt64] = []
     var lastPlace: UInt64 = 0
-    var pass: UInt64 = 0
-    var workersVersion: UInt64 = 0
-    var lastWorkersVersion: UInt64 = 0
-    var lastEver: DemandAmounts?
-    /// Classes of levels that were set aside, and until when.
+    /// Classes of levels that are set aside, and whether until the workers change.
     var aside: [Int: Bool] = [:]
+    /// Classes of levels that no pass has refused since something entered them.
+    var awake: Set<Int> = []
+    var wakesAll = false
     var steps = 0
 
-    func key(_ entry: Entry) -> Int { entry.demandClass * Line.levelCount + entry.level }
+    func key(_ entry: Entry) -> Int { key(entry.demandClass, entry.level) }
+    func key(_ demandClass: Int, _ level: Int) -> Int { demandClass * Line.levelCount + level }
 
     func lineClass(_ number: Int) -> LineClass {
       LineClass(number: number, serial: serials[number], amounts: amounts[number])
     }
 
-    /// What S47 and S61 say, in one line.
-    func expected(_ reach: DemandAmounts) -> Entry? {
-      entries.filter { $0.stands && reach.admit(amounts[$0.demandClass]) && aside[key($0)] == nil }
-        .min { ($1.level, $0.place) < ($0.level, $1.place) }
+    /// The first that may fit (S47, S61): for what is awake any worker counts, for what sleeps
+    /// those that have changed.
+    func expected(_ all: DemandAmounts, _ fresh: [DemandAmounts]) -> Entry? {
+      entries.filter { entry in
+        guard entry.stands, aside[key(entry)] == nil else { return false }
+        let amounts = amounts[entry.demandClass]
+        return (wakesAll || awake.contains(key(entry))) && all.admit(amounts)
+          || fresh.contains { $0.admit(amounts) }
+      }.min { ($1.level, $0.place) < ($0.level, $1.place) }
     }
 
     func settle(_ run: ReadyRun, _ level: Int) -> Line.Settling {
@@ -73,9 +78,13 @@ import Testing
       }
     }
     // In the end everything fits.
-    trial.workersVersion += 1
+    trial.line.serve(as: nil)
+    trial.line.serve(as: 2)
+    trial.wakesAll = true
+    wakeResting(&trial)
     runPass(&trial, &chance, "seed \(seed), end", takesAll: true)
-    #expect(trial.line.isEmpty, "seed \(seed)")
+    let isEmpty = trial.line.isEmpty
+    #expect(isEmpty, "seed \(seed)")
     #expect(trial.line.runCount == 0, "seed \(seed)")
   }
 
@@ -98,6 +107,7 @@ import Testing
       let entry = trial.entries[at]
       let run = ReadyRun(place: entry.place, graph: GraphID(1), first: 0, count: 1)
       trial.line.add(run, of: trial.lineClass(entry.demandClass), level: entry.level)
+      trial.awake.insert(trial.key(entry))
       return
     }
     let count = 1 + chance.below(4)
@@ -107,6 +117,7 @@ import Testing
       ReadyRun(
         place: trial.lastPlace + 1, graph: GraphID(1), first: 0, count: UInt32(count)),
       of: trial.lineClass(demandClass), level: level)
+    trial.awake.insert(trial.key(demandClass, level))
     for _ in 0..<count {
       trial.lastPlace += 1
       trial.entries.append(
@@ -122,7 +133,7 @@ import Testing
   private func replaceClass(_ trial: inout Trial, _ chance: inout Seeded) {
     let number = chance.below(trial.amounts.count)
     trial.entries.removeAll { $0.demandClass == number }
-    for level in 0..<Line.levelCount { trial.aside[number * Line.levelCount + level] = nil }
+    for level in 0..<Line.levelCount { trial.aside[trial.key(number, level)] = nil }
     trial.amounts[number] = randomAmounts(&chance)
     trial.serials[number] += 100
   }
@@ -130,8 +141,10 @@ import Testing
   private func sweep(_ trial: inout Trial) {
     let model = trial
     trial.line.sweep { model.settle($0, $1) }
-    // What was set aside is looked at anew.
+    // What was set aside is looked at anew, and all of it is awake.
     trial.aside = [:]
+    trial.awake = Set(trial.entries.filter(\.stands).map { trial.key($0) })
+    trial.wakesAll = false
     let standing = model.entries.contains(where: \.stands)
     #expect(trial.line.isEmpty == !standing)
   }
@@ -139,27 +152,24 @@ import Testing
   private func runPass(
     _ trial: inout Trial, _ chance: inout Seeded, _ name: String, takesAll: Bool = false
   ) {
-    trial.pass += 1
-    if chance.chance(20) { trial.workersVersion += 1 }
-    let isOther = trial.workersVersion != trial.lastWorkersVersion
-    trial.lastWorkersVersion = trial.workersVersion
-    trial.aside = trial.aside.filter { $0.value && !isOther }
-    trial.line.begin(pass: trial.pass, workersVersion: trial.workersVersion)
-    var reach = randomReach(&chance)
-    var ever = reach
-    if !isOther, let before = trial.lastEver { ever = before }
-    if isOther { ever = randomReach(&chance) }
-    trial.lastEver = ever
-    reach = DemandAmounts(
-      cpus: min(reach.cpus, ever.cpus), memory: min(reach.memory, ever.memory),
-      gpus: min(reach.gpus, ever.gpus), kinds: reach.kinds & ever.kinds)
-    if takesAll { reach = DemandAmounts(cpus: 9, memory: 9, gpus: 9, kinds: .max) }
-    if takesAll { ever = reach }
+    if !takesAll, chance.chance(20) {
+      trial.line.serve(as: nil)
+      trial.line.serve(as: 2)
+      trial.wakesAll = true
+    }
+    let greatest = DemandAmounts(cpus: 9, memory: 9, gpus: 9, kinds: .max)
+    let all = takesAll ? greatest : randomReach(&chance)
+    let bounds = (0..<chance.below(4)).map { _ in randomReach(&chance) }
+    // What is beyond it rests until the workers change; nothing that is within reach is.
+    var ever = takesAll ? greatest : all
+    for bound in bounds { ever.raise(by: bound) }
+    var fresh = FreshReach()
+    for bound in bounds { fresh.add(bound) }
     while takesAll || chance.chance(85) {
       let model = trial
-      let expected = model.expected(reach)
+      let expected = model.expected(all, bounds)
       let found = trial.line.first(
-        within: { _ in Reach(now: reach, ever: ever) }, &trial.steps
+        within: { _ in LineReach(all: all, fresh: fresh, ever: ever) }, &trial.steps
       ) {
         model.settle($0, $1)
       }
@@ -182,9 +192,24 @@ import Testing
         trial.line.take(count, of: found)
       }
     }
+    // A later pass must find what rested in this one if its workers are others.
+    wakeResting(&trial)
+    trial.line.close()
+    #expect(!trial.line.isAwake, "\(name)")
+    trial.line.reopen()
+    trial.awake = []
+    trial.wakesAll = false
+    trial.aside = [:]
     if takesAll {
       let model = trial
       #expect(!trial.line.stands(above: -1) { model.settle($0, $1) }, "\(name)")
     }
+  }
+
+  /// The workers have changed: what none of them could ever run is looked at again.
+  private func wakeResting(_ trial: inout Trial) {
+    trial.line.wakeResting()
+    for (key, _) in trial.aside { trial.awake.insert(key) }
+    trial.aside = [:]
   }
 }

@@ -13,6 +13,7 @@ extension Scheduler {
     if let broken = checkRunning() { return broken }
     if let broken = checkTold() { return broken }
     if let broken = brokenIndex() { return broken }
+    if let broken = brokenLines() { return broken }
     if let broken = checkOutputs() { return broken }
     if let broken = checkKeys() { return broken }
     for number in queues.numbers {
@@ -23,9 +24,6 @@ extension Scheduler {
         executing: queue.executing,
         barriers: queue.barrierCount, segments: queue.segments.reduce(0) { $0 + $1.unfinished })
       if found != counted { return "queue \(queue.settings.name): \(counted), found \(found)" }
-      if !queue.line.isEmpty, !linedQueues.contains(number) {
-        return "queue \(queue.settings.name): somebody is in line, and nobody looks"
-      }
       if queue.toldMembers != queue.members || queue.isCountDirty {
         return "queue \(queue.settings.name): told \(queue.toldMembers) of \(queue.members)"
       }

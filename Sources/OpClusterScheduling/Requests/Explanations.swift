@@ -47,7 +47,7 @@ extension Scheduler {
     case .executing:
       lines += executingLines(id, cell, stage, at: now)
     case .finished:
-      lines.append("it has ended: \(cell.word.rawValue)")
+      lines.append(Explanation.Line("it has ended: \(cell.word.rawValue)", meaning: .ended))
     }
     if let line = unkillableLine(id) { lines.append(line) }
     return lines

@@ -2,6 +2,9 @@
 // places. Each node stores the minimum of the demands below it, so that a search for the first
 // class that fits skips subtrees that cannot fit. The tree is a treap whose shape depends only on
 // the order of additions.
+//
+// A class is awake from an addition until a pass has found that no worker takes it. Then it sleeps:
+// only a worker that has changed since can take it, and a search compares it with no other.
 
 import HeapModule
 import OpClusterModel
@@ -52,6 +55,14 @@ struct DemandAmounts: Hashable, Sendable {
       && other.kinds & ~kinds == 0
   }
 
+  /// The reach without any worker: admits operations inside the coordinator.
+  static let inside = DemandAmounts(
+    cpus: 0, memory: 0, gpus: 0, kinds: DemandClasses.insideBit)
+  /// The reach of no worker: admits nothing.
+  static let nothingFree = DemandAmounts(cpus: .min, memory: .min, gpus: .min, kinds: 0)
+  /// The demand of no class: admitted by nothing, and lowers nothing.
+  static let nothing = DemandAmounts(cpus: .max, memory: .max, gpus: .max, kinds: 0)
+
   @inline(__always)
   mutating func lower(by other: DemandAmounts) {
     cpus = min(cpus, other.cpus)
@@ -61,11 +72,50 @@ struct DemandAmounts: Hashable, Sendable {
   }
 }
 
-/// The maximum that the workers of a pass take. Each bound may come from a different worker.
-struct Reach: Equatable, Sendable {
-  var now: DemandAmounts
-  /// The maximum as long as the workers stay the same.
+/// The maximum that workers take of what waits in one level of a line. Each bound may come from a
+/// different worker.
+struct LineReach: Equatable, Sendable {
+  /// Of all workers: for classes that are awake.
+  var all: DemandAmounts
+  /// Of those that have changed since the others refused what sleeps.
+  var fresh: FreshReach
+  /// The maximum of all workers as long as they stay the same. What is beyond it rests, so that
+  /// no search meets it.
   var ever: DemandAmounts
+  /// Whether all workers count for classes that sleep as well.
+  var wakesAll = false
+
+  /// Whether anything of a subtree may fit.
+  @inline(__always)
+  fileprivate func admits(_ least: DemandAmounts, _ leastAwake: DemandAmounts) -> Bool {
+    all.admit(wakesAll ? least : leastAwake) || fresh.admit(least)
+  }
+}
+
+/// The maxima of a few workers, each of its own: what one has of cpus and another of memory is
+/// nothing together. Workers that are alike count once.
+struct FreshReach: Equatable, Sendable {
+  private var first = DemandAmounts.nothingFree
+  private var others: [DemandAmounts] = []
+  /// Bounds beyond these are merged.
+  private static let most = 4
+
+  mutating func add(_ bounds: DemandAmounts) {
+    if first.cover(bounds) || others.contains(where: { $0.cover(bounds) }) { return }
+    if bounds.cover(first) { first = bounds } else { others.append(bounds) }
+    others.removeAll { first.cover($0) }
+    if others.count == Self.most { first.raise(by: others.removeLast()) }
+  }
+
+  @inline(__always)
+  func admit(_ demand: DemandAmounts) -> Bool {
+    first.admit(demand) || !others.isEmpty && others.contains { $0.admit(demand) }
+  }
+
+  mutating func close(kinds: UInt64) {
+    first.kinds &= ~kinds
+    for at in others.indices { others[at].kinds &= ~kinds }
+  }
 }
 
 struct ClassTree: Sendable {
@@ -84,12 +134,15 @@ struct ClassTree: Sendable {
     var place: UInt64
     var runs: Heap<ReadyRun>
     var home = Home.tree
+    fileprivate var isAwake = true
     fileprivate var left: Int32 = -1
     fileprivate var right: Int32 = -1
     /// The treap priority: higher ones are nearer to the root.
     fileprivate var rank: UInt32 = 0
     /// The minimum demands of the node and of all nodes below it.
     fileprivate var least: DemandAmounts
+    /// The same of those that are awake.
+    fileprivate var leastAwake: DemandAmounts
   }
 
   private var nodes: [Node] = []
@@ -126,11 +179,13 @@ struct ClassTree: Sendable {
       nodes[Int(known)].runs = [run]
       nodes[Int(known)].place = run.place
       nodes[Int(known)].home = .tree
+      nodes[Int(known)].isAwake = true
       link(known)
       return gone
     }
     nodes[Int(known)].runs.insert(run)
     rekey(known)
+    wake(known)
     return 0
   }
 
@@ -138,7 +193,7 @@ struct ClassTree: Sendable {
     additions &+= 1
     let node = Node(
       demandClass: demandClass, place: run.place, runs: [run], rank: Self.rank(additions),
-      least: demandClass.amounts)
+      least: demandClass.amounts, leastAwake: demandClass.amounts)
     let number: Int32
     if let free = freeNodes.popLast() {
       number = free
@@ -186,9 +241,9 @@ struct ClassTree: Sendable {
 
   // MARK: - Looking
 
-  /// The node with the lowest place that `reach` admits now. Sets visited nodes to rest if they
-  /// exceed the capacity of all workers.
-  mutating func first(within reach: Reach, _ steps: inout Int) -> Int32? {
+  /// The node with the lowest place that `reach` admits. Sets visited nodes to rest if they exceed
+  /// the capacity of all workers.
+  mutating func first(within reach: LineReach, _ steps: inout Int) -> Int32? {
     var hopeless: [Int32] = []
     let found = first(within: reach, below: root, &steps, &hopeless)
     for node in hopeless { setAside(node, resting: true) }
@@ -196,17 +251,24 @@ struct ClassTree: Sendable {
   }
 
   private func first(
-    within reach: Reach, below node: Int32, _ steps: inout Int, _ hopeless: inout [Int32]
+    within reach: LineReach, below node: Int32, _ steps: inout Int, _ hopeless: inout [Int32]
   ) -> Int32 {
     guard node >= 0 else { return -1 }
     steps += 1
-    guard reach.now.admit(nodes[Int(node)].least) else { return -1 }
-    let before = first(within: reach, below: nodes[Int(node)].left, &steps, &hopeless)
+    let at = Int(node)
+    guard reach.admits(nodes[at].least, nodes[at].leastAwake) else { return -1 }
+    let before = first(within: reach, below: nodes[at].left, &steps, &hopeless)
     if before >= 0 { return before }
-    if reach.now.admit(nodes[Int(node)].demandClass.amounts) { return node }
-    if !reach.ever.admit(nodes[Int(node)].demandClass.amounts) { hopeless.append(node) }
-    return first(within: reach, below: nodes[Int(node)].right, &steps, &hopeless)
+    let amounts = nodes[at].demandClass.amounts
+    if reach.admits(amounts, nodes[at].isAwake ? amounts : .nothing) { return node }
+    if !reach.ever.admit(amounts) { hopeless.append(node) }
+    return first(within: reach, below: nodes[at].right, &steps, &hopeless)
   }
+
+  /// The minimum of what stands in the tree.
+  var least: DemandAmounts { root < 0 ? .nothing : nodes[Int(root)].least }
+  /// Whether a class is awake.
+  var hasAwake: Bool { root >= 0 && nodes[Int(root)].leastAwake.kinds != 0 }
 
   /// The node with the lowest place in the tree.
   var leftmost: Int32? {
@@ -239,6 +301,35 @@ struct ClassTree: Sendable {
     if isResting { resting.append(node) } else { aside.append(node) }
   }
 
+  private mutating func wake(_ node: Int32) {
+    if nodes[Int(node)].isAwake { return }
+    nodes[Int(node)].isAwake = true
+    if nodes[Int(node)].home == .tree { refresh(from: root, to: node) }
+  }
+
+  /// Makes the nodes on the way to a node again.
+  private mutating func refresh(from at: Int32, to node: Int32) {
+    if at != node {
+      let isLeft = isBefore(node, at)
+      refresh(from: isLeft ? nodes[Int(at)].left : nodes[Int(at)].right, to: node)
+    }
+    update(at)
+  }
+
+  /// Puts everything to sleep. Visits only what is awake, and the way to it.
+  mutating func fallAsleep() {
+    for node in aside { nodes[Int(node)].isAwake = false }
+    fallAsleep(root)
+  }
+
+  private mutating func fallAsleep(_ node: Int32) {
+    guard node >= 0, nodes[Int(node)].leastAwake.kinds != 0 else { return }
+    fallAsleep(nodes[Int(node)].left)
+    fallAsleep(nodes[Int(node)].right)
+    nodes[Int(node)].isAwake = false
+    nodes[Int(node)].leastAwake = .nothing
+  }
+
   /// Returns the nodes that were set aside to the tree.
   mutating func returnAside() {
     if aside.isEmpty { return }
@@ -248,9 +339,15 @@ struct ClassTree: Sendable {
 
   mutating func wakeResting() {
     if resting.isEmpty { return }
-    for node in resting where nodes[Int(node)].home == .resting { comeBack(node) }
+    for node in resting where nodes[Int(node)].home == .resting {
+      nodes[Int(node)].isAwake = true
+      comeBack(node)
+    }
     resting.removeAll()
   }
+
+  var hasResting: Bool { !resting.isEmpty }
+  var hasAside: Bool { !aside.isEmpty }
 
   private mutating func comeBack(_ node: Int32) {
     nodes[Int(node)].home = .tree
@@ -281,9 +378,18 @@ struct ClassTree: Sendable {
   private mutating func update(_ node: Int32) {
     let at = Int(node)
     var least = nodes[at].demandClass.amounts
-    if nodes[at].left >= 0 { least.lower(by: nodes[Int(nodes[at].left)].least) }
-    if nodes[at].right >= 0 { least.lower(by: nodes[Int(nodes[at].right)].least) }
+    var awake = nodes[at].isAwake ? least : .nothing
+    let (left, right) = (Int(nodes[at].left), Int(nodes[at].right))
+    if left >= 0 {
+      least.lower(by: nodes[left].least)
+      awake.lower(by: nodes[left].leastAwake)
+    }
+    if right >= 0 {
+      least.lower(by: nodes[right].least)
+      awake.lower(by: nodes[right].leastAwake)
+    }
     nodes[at].least = least
+    nodes[at].leastAwake = awake
   }
 
   private mutating func link(_ node: Int32) {

@@ -11,7 +11,7 @@ struct ClusterState: Sendable {
   // Durable
   var counters = Counters()
   var graphs = Registry<Graph>()
-  var queues = Registry<Queue>()
+  var queues = WatchedRegistry<Queue>()
   var workers = WatchedRegistry<WorkerRecord>()
   var ended: [GraphID: EndedGraph] = [:]
   var endedOrder: Deque<GraphID> = []
@@ -37,8 +37,6 @@ struct ClusterState: Sendable {
   var failedGraphs: [GraphID] = []
   /// Queues whose count may have changed in this turn, each once.
   var dirtyQueues: [UInt32] = []
-  /// Every queue with a non-empty line, ascending; some lines may have become empty since.
-  var linedQueues: [UInt32] = []
   /// Queues whose lines must be swept.
   var crowdedQueues: [UInt32] = []
 

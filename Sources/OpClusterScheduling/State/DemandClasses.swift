@@ -82,6 +82,10 @@ struct DemandClasses: Sendable {
   private var freeSlots: [Int] = []
   private var kinds: [KindEntry] = []
   private var freeKinds: [Int] = []
+  /// Slots of kinds without classes, the oldest first: the next graph is often like the last one,
+  /// and each worker is compared with a kind that is new. At most `unusedKindsKept`.
+  private var unusedKinds: [Int] = []
+  private static let unusedKindsKept = 16
   /// The number of living kinds of each bit.
   private var kindsOfBit: [Int] = Array(repeating: 0, count: 64)
   // Looked up, never iterated
@@ -172,6 +176,7 @@ struct DemandClasses: Sendable {
 
   private mutating func use(_ kind: DemandKind) -> (slot: Int, isNew: Bool) {
     if let known = kindNumbers[kind] {
+      if kinds[known].classes == 0 { unusedKinds.removeAll { $0 == known } }
       kinds[known].classes += 1
       return (known, false)
     }
@@ -201,15 +206,22 @@ struct DemandClasses: Sendable {
     entries[number].demandClass.demand = .none
     freeSlots.append(number)
     release(kind: kind)
-    if numbers.isEmpty {
-      (entries, freeSlots) = ([], [])
-      (kinds, freeKinds) = ([], [])
-    }
+    if numbers.isEmpty { (entries, freeSlots) = ([], []) }
   }
 
   private mutating func release(kind slot: Int) {
     kinds[slot].classes -= 1
     if kinds[slot].classes > 0 { return }
+    unusedKinds.append(slot)
+    // Those of high slots are the first to go, since low slots have bits of their own.
+    if slot >= Self.exactKinds {
+      forget(kind: unusedKinds.removeLast())
+    } else if unusedKinds.count > Self.unusedKindsKept {
+      forget(kind: unusedKinds.removeFirst())
+    }
+  }
+
+  private mutating func forget(kind slot: Int) {
     if !kinds[slot].kind.isInside { kindsOfBit[slot % 63] -= 1 }
     kindNumbers[kinds[slot].kind] = nil
     kinds[slot].kind.requirements = []

@@ -15,9 +15,16 @@ struct Line: Sendable {
   /// and the number at which they are swept.
   private var sweepAt = Line.leastSweep
   private static let leastSweep = 1_024
-  /// The pass in which classes were set aside.
-  private var pass: UInt64 = 0
-  private var workersVersion: UInt64 = 0
+  /// The service under which the line was served when somebody last looked; nil: it was empty, or
+  /// its queue had no room, so that nobody knows what fits.
+  private(set) var service: Int?
+  /// Whether nothing is known about what sleeps, either.
+  private(set) var wakesAll = false
+  /// Whether this pass has found nothing more in it.
+  private(set) var isClosed = false
+  /// Whether this pass has looked at it.
+  private(set) var isVisited = false
+  private var isRestNoted = false
 
   static func level(of priority: Priority) -> Int {
     switch priority {
@@ -40,17 +47,57 @@ struct Line: Sendable {
     runCount += 1 - levels[level].add(run, of: demandClass)
   }
 
-  /// Begins a pass: classes set aside in an earlier pass are considered again, and classes that no
-  /// worker could run only if the workers have changed.
-  mutating func begin(pass: UInt64, workersVersion: UInt64) {
-    if self.pass == pass { return }
-    self.pass = pass
-    for level in levels.indices {
-      levels[level].returnAside()
-      if self.workersVersion != workersVersion { levels[level].wakeResting() }
-    }
-    self.workersVersion = workersVersion
+  // MARK: - Sleeping
+
+  /// Whether a worker that has not changed may take something of it.
+  var isAwake: Bool { wakesAll || levels.contains { $0.hasAwake } }
+
+  /// The least of what stands in it, for a search among lines.
+  var least: DemandAmounts {
+    var least = DemandAmounts.nothing
+    for level in levels { least.lower(by: level.least) }
+    return least
   }
+
+  /// The highest level in which something may stand.
+  var highestLevel: Int? { levels.lastIndex { $0.count > 0 } }
+
+  /// Notes the service under which it is served from now on; nil: it is not.
+  mutating func serve(as service: Int?) {
+    if service == self.service { return }
+    self.service = service
+    wakesAll = service != nil
+  }
+
+  /// Ends the looks of a pass: no worker takes anything of it.
+  mutating func close() {
+    isClosed = true
+    wakesAll = false
+    for level in levels.indices { levels[level].fallAsleep() }
+  }
+
+  mutating func visit() { isVisited = true }
+
+  /// Considers again, in the next pass, the classes that were set aside in this one.
+  mutating func reopen() {
+    (isVisited, isClosed) = (false, false)
+    for level in levels.indices { levels[level].returnAside() }
+  }
+
+  /// Whether it has classes that a pass has set aside.
+  var hasAside: Bool { levels.contains { $0.hasAside } }
+
+  /// Whether it has classes that no worker could ever run, which nobody has noted.
+  var hasUnnotedResting: Bool { !isRestNoted && levels.contains { $0.hasResting } }
+  mutating func noteRest() { isRestNoted = true }
+
+  /// The workers have changed: looks again at what none of them could ever run.
+  mutating func wakeResting() {
+    isRestNoted = false
+    for level in levels.indices { levels[level].wakeResting() }
+  }
+
+  // MARK: - Looking
 
   /// The first run among the classes that may fit into the `reach` of their level. `settle` checks
   /// each head before use: it returns how many of its first operations no longer stand in line, or
@@ -58,11 +105,12 @@ struct Line: Sendable {
   ///
   /// - Parameter steps: Counts the visited tree nodes and heads.
   mutating func first(
-    within reach: (Int) -> Reach, _ steps: inout Int, settle: (ReadyRun, Int) -> Settling
+    within reach: (Int) -> LineReach, _ steps: inout Int, settle: (ReadyRun, Int) -> Settling
   ) -> Candidate? {
     for level in levels.indices.reversed() where levels[level].count > 0 {
       levels[level].removeEmptied()
-      let reach = reach(level)
+      var reach = reach(level)
+      reach.wakesAll = reach.wakesAll || wakesAll
       while let node = levels[level].first(within: reach, &steps) {
         steps += 1
         if let found = settledHead(level, node, settle) {
@@ -177,6 +225,8 @@ struct Line: Sendable {
       }
     }
     kept.sweepAt = max(Line.leastSweep, 2 * kept.runCount)
+    // What was set aside or rests is looked at anew: all of it is awake.
+    kept.service = service
     self = kept
   }
 }

@@ -6,7 +6,7 @@ import OpClusterQueries
 /// A view of a living graph for queries.
 struct LivingGraphView: GraphView {
   private let living: Graph
-  private let queues: Registry<Queue>
+  private let queues: WatchedRegistry<Queue>
 
   init(_ id: GraphID, _ state: ClusterState) {
     living = state.graphs[id.number]

@@ -84,10 +84,37 @@ extension ClusterState {
     swap(&line, &queues[queue].line)
   }
 
-  /// Removes queues that have an empty line or no longer exist.
-  mutating func forgetEmptyLines() {
-    linedQueues.removeAll { !queues.contains($0) || queues[$0].line.isEmpty }
+  /// The queues that came, left or may have changed since the last call.
+  mutating func takeChangedQueues() -> [UInt32] { queues.takeChanged() }
+
+  /// Notes the service under which a queue is served from now on; nil: it is not.
+  mutating func serve(_ queue: UInt32, as service: Int?) {
+    queues.updateUnnoted(queue) { $0.line.serve(as: service) }
   }
+
+  /// Counts a queue as changed.
+  mutating func noteQueue(_ queue: UInt32) { queues[queue].isNoted = true }
+
+  /// Notes that a pass looks at a line; true for the first time.
+  mutating func visitLine(of queue: UInt32) -> Bool {
+    if queues[queue].line.isVisited { return false }
+    queues[queue].line.visit()
+    return true
+  }
+
+  /// Ends the looks of a pass at a line.
+  mutating func closeLine(of queue: UInt32) { queues[queue].line.close() }
+
+  /// Considers a line again. Returns whether it has classes at rest that nobody has noted.
+  mutating func reopenLine(of queue: UInt32) -> Bool {
+    queues[queue].line.reopen()
+    let hasResting = queues[queue].line.hasUnnotedResting
+    if hasResting { queues[queue].line.noteRest() }
+    return hasResting
+  }
+
+  /// Looks again at what no worker could ever run.
+  mutating func wakeResting(of queue: UInt32) { queues[queue].line.wakeResting() }
 
   /// Parks a run until its graph is resumed.
   mutating func parkInGraph(_ run: ReadyRun) { graphs[run.graph.number].parked.append(run) }

@@ -2,8 +2,9 @@
 
 import OpClusterModel
 
-struct Queue: Blankable {
+struct Queue: Watchable {
   let id: QueueID
+  var isNoted = false
   var settings: QueueSettings
   /// The graph that it came with and is removed with; nil: it stays until it is removed.
   var owner: GraphID?

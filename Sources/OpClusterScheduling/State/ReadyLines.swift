@@ -5,20 +5,8 @@ import OpClusterModel
 extension ClusterState {
   /// Puts a run in line.
   mutating func enterLine(_ run: ReadyRun, _ queue: UInt32, demandClass: Int, level: Int) {
-    if queues[queue].line.isEmpty { noteLined(queue) }
     queues[queue].line.add(run, of: lineClass(demandClass), level: level)
     if queues[queue].line.hasBecomeDue { crowdedQueues.append(queue) }
-  }
-
-  /// Notes that the line of a queue is no longer empty.
-  mutating func noteLined(_ queue: UInt32) {
-    var (low, high) = (0, linedQueues.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if linedQueues[middle] < queue { low = middle + 1 } else { high = middle }
-    }
-    if low < linedQueues.count, linedQueues[low] == queue { return }
-    linedQueues.insert(queue, at: low)
   }
 
   /// Removes obsolete runs from long lines. Only between turns: inside of one, a run may stand in

@@ -16,6 +16,9 @@ struct WatchedRegistry<Element: Watchable>: Sendable {
   var hasChanged: Bool { !changed.isEmpty }
   func contains(_ number: UInt32) -> Bool { registry.contains(number) }
   func find(_ number: UInt32) -> Element? { registry.find(number) }
+  func numbers(after last: UInt32?, limit: Int) -> [UInt32] {
+    registry.numbers(after: last, limit: limit)
+  }
 
   /// The element, which must exist; a bug otherwise. Opened for a change, it counts as changed.
   subscript(number: UInt32) -> Element {

@@ -8,88 +8,86 @@ extension Scheduler {
   mutating func assign(into turn: inout SchedulingTurn) {
     state.sweepLines()
     if !doubtful.isEmpty { returnDoubtful() }
+    noteChanges(at: turn.now)
+    // Neither a line nor a worker has changed: there is nothing to give, and nothing to take back.
+    if !lineIndex.hasAwake, freshWorkers.isEmpty { return }
     // Repeated until nothing changes: a join point that ends here may make others ready.
-    while assignOnce(into: &turn) {}
+    repeat { assignOnce(into: &turn) } while lineIndex.hasAwake
     recallSurplus(into: &turn)
   }
 
-  /// Runs one pass over all queues; true if another pass could find more.
-  private mutating func assignOnce(into turn: inout SchedulingTurn) -> Bool {
-    let (first, isOnly) = firstWaitingQueue()
-    guard let first else { return false }
+  private mutating func noteChanges(at now: Instant) {
+    renewIndex(at: now)
+    if assignmentPass.haveWorkersChanged(
+      takers: workerIndex.takersVersion, conversations: lastConversation &+ capacityChanges)
+    {
+      wakeResting()
+    }
+    renewLines()
+  }
+
+  /// Runs one pass over the queues that may have something for a worker. Afterwards the workers, as
+  /// they are, have refused all that waits and was ready when the pass began.
+  private mutating func assignOnce(into turn: inout SchedulingTurn) {
     // Kept between turns to reuse the memory of its arrays.
     var pass = AssignmentPass()
     swap(&pass, &assignmentPass)
     defer { swap(&pass, &assignmentPass) }
-    renewIndex(at: turn.now)
     pass.begin()
-    pass.compareWorkers(
-      takers: workerIndex.takersVersion, conversations: lastConversation &+ capacityChanges)
-    var joined = false
-    if isOnly {
-      while true {
-        switch serve(first, atMost: 1024, &pass, into: &turn) {
-        case .nothing: return joined
-        case .joined: joined = true
-        case .dispatched: break
-        }
-      }
+    for service in (0..<Rank.services).reversed() where lineIndex.whole(service).lines > 0 {
+      serveAll(of: service, &pass, into: &turn)
     }
-    for tier in waitingQueues() {
-      var active = tier
-      var at = 0
-      while !active.isEmpty {
-        at %= active.count
-        let share: UInt32 = active.count == 1 ? 1024 : 1
-        switch serve(active[at], atMost: share, &pass, into: &turn) {
-        case .nothing: active.remove(at: at)
-        case .joined:
-          joined = true
-          at += 1
-        case .dispatched: at += 1
-        }
-      }
+    for queue in pass.visited where queues.contains(queue) {
+      if state.reopenLine(of: queue) { restingQueues.append(queue) }
     }
-    return joined
+    renewLines()
+    renewIndex(at: turn.now)
+    freshWorkers.removeAll()
   }
 
   private enum Service { case nothing, joined, dispatched }
 
-  /// The first queue with a non-empty line, by number, and whether it is the only one. Visits only
-  /// queues that had such a line, however many queues there are.
-  private mutating func firstWaitingQueue() -> (queue: UInt32?, isOnly: Bool) {
-    var first: UInt32?
-    var isOnly = true
-    var hasEmptied = false
-    for number in linedQueues {
-      assignmentPass.steps += 1
-      guard queues.contains(number), !queues[number].line.isEmpty else {
-        hasEmptied = true
-        continue
+  /// Serves the queues of one quality of service in rotation, behind the one that was served last,
+  /// until none of them has anything for a worker. A queue gets one operation for each time round,
+  /// or many if it is the only one.
+  private mutating func serveAll(
+    of service: Int, _ pass: inout AssignmentPass, into turn: inout SchedulingTurn
+  ) {
+    var last = rotation
+    while let queue = nextQueue(after: last, service, &pass, at: turn.now) {
+      let isOnly =
+        lineIndex.whole(service).lines == 1
+        || nextQueue(after: queue, service, &pass, at: turn.now) == queue
+      if state.visitLine(of: queue) { pass.visited.append(queue) }
+      if serve(queue, atMost: isOnly ? 1024 : 1, &pass, into: &turn) == .nothing {
+        state.closeLine(of: queue)
       }
-      if queues[number].room == 0 { continue }
-      if first != nil { isOnly = false }
-      first = first ?? number
-      if !isOnly { break }
+      last = queue
+      renewIndex(at: turn.now)
+      renewLines()
     }
-    if hasEmptied {
-      state.forgetEmptyLines()
-    }
-    return (first, isOnly)
   }
 
-  /// The queues with a non-empty line, highest quality of service first; each tier begins behind
-  /// the queue that was served last.
-  private func waitingQueues() -> [[UInt32]] {
-    let waiting = linedQueues.filter {
-      queues.contains($0) && queues[$0].room > 0 && !queues[$0].line.isEmpty
+  /// The next queue in rotation whose line may have something for a worker.
+  private mutating func nextQueue(
+    after number: UInt32, _ service: Int, _ pass: inout AssignmentPass, at now: Instant
+  ) -> UInt32? {
+    guard let service = QualityOfService(rawValue: UInt8(service)) else { return nil }
+    let areFresh = !freshWorkers.isEmpty
+    let fresh = reach(of: Rank(service), &pass, at: now).fresh
+    return lineIndex.next(after: number, Int(service.rawValue), &pass.steps) { summary in
+      summary.isAwake || areFresh && summary.isPeculiar || fresh.admit(summary.least)
     }
-    return QualityOfService.allCases.reversed().compactMap { qos in
-      let tier = waiting.filter { queues[$0].settings.qos == qos }
-      if tier.isEmpty { return nil }
-      let lead = tier.firstIndex { $0 > rotation } ?? 0
-      return Array(tier[lead...] + tier[..<lead])
-    }
+  }
+
+  /// The reach of all workers, and of those that have changed, for a rank.
+  private mutating func reach(
+    of rank: Rank, _ pass: inout AssignmentPass, at now: Instant
+  ) -> LineReach {
+    if let known = pass.reach[rank] { return known }
+    let found = reachOfWorkers(for: rank, at: now)
+    pass.reach[rank] = found
+    return found
   }
 
   private mutating func serve(
@@ -102,7 +100,11 @@ extension Scheduler {
     }
     while true {
       let room = queues[queue].room
-      if room == 0 || queues[queue].line.isEmpty { return .nothing }
+      if room == 0 || queues[queue].line.isEmpty {
+        // What is left in it was not looked at.
+        state.serve(queue, as: nil)
+        return .nothing
+      }
       renewIndex(at: turn.now)
       var line = state.takeLine(of: queue)
       guard let candidate = nextCandidate(&line, queue, room, &pass, pool, at: turn.now) else {
@@ -168,7 +170,6 @@ extension Scheduler {
     _ line: inout Line, _ queue: UInt32, _ room: UInt32, _ pass: inout AssignmentPass,
     _ pool: [UInt32]?, at now: Instant
   ) -> Line.Candidate? {
-    line.begin(pass: pass.number, workersVersion: pass.workersVersion)
     let closedKinds = pass.closedKinds
     // The limits of a pool do not apply to other queues.
     var (reaches, steps) = (pool == nil ? pass.reach : [:], pass.steps)
@@ -179,9 +180,12 @@ extension Scheduler {
     while let candidate = line.first(
       within: { level in
         let rank = state.reachRank(queue, level: level)
-        var reach = reaches[rank] ?? reachOfWorkers(pool, for: rank, at: now)
+        var reach =
+          reaches[rank] ?? pool.map { reachOfPool($0, for: rank, at: now) }
+          ?? reachOfWorkers(for: rank, at: now)
         reaches[rank] = reach
-        reach.now.kinds &= ~closedKinds
+        reach.all.kinds &= ~closedKinds
+        reach.fresh.close(kinds: closedKinds)
         return reach
       },
       &steps,

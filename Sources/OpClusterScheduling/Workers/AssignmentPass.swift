@@ -10,8 +10,8 @@ struct AssignmentPass: Sendable {
   var workersVersion: UInt64 = 0
   private var takers: UInt64 = 0
   private var conversations: UInt32 = 0
-  /// The remaining reach of these workers by rank, as far as computed since the last change.
-  var reach: [Rank: Reach] = [:]
+  /// The remaining reach of the workers by rank, as far as computed since the last change.
+  var reach: [Rank: LineReach] = [:]
   /// By demand class: the pass in which no worker could take any more of it.
   private var fullIn: [UInt64] = []
   /// The kinds that fit nowhere in this pass, by bit.
@@ -24,6 +24,8 @@ struct AssignmentPass: Sendable {
     var workersVersion: UInt64
     var workers: [UInt32]
   }
+  /// The queues whose lines this pass has looked at.
+  var visited: [UInt32] = []
   /// The total number of visited queues and classes, including tree nodes on the way.
   var steps = 0
 
@@ -59,13 +61,17 @@ struct AssignmentPass: Sendable {
   mutating func begin() {
     number += 1
     reach.removeAll(keepingCapacity: true)
+    visited.removeAll(keepingCapacity: true)
     closedKinds = 0
   }
 
-  /// Compares the workers with those of the previous pass.
-  mutating func compareWorkers(takers: UInt64, conversations: UInt32) {
-    if takers != self.takers || conversations != self.conversations { workersVersion += 1 }
+  /// Compares the workers with those of the previous pass: whether they are others, or have other
+  /// properties.
+  mutating func haveWorkersChanged(takers: UInt64, conversations: UInt32) -> Bool {
+    if takers == self.takers, conversations == self.conversations { return false }
     self.takers = takers
     self.conversations = conversations
+    workersVersion += 1
+    return true
   }
 }

@@ -59,20 +59,20 @@ extension Scheduler {
   // MARK: - Reach
 
   /// The maximum that any of these workers could take. Visits each of them.
-  func reachAmong(_ candidates: [UInt32], for rank: Rank, at now: Instant) -> Reach {
-    let none = DemandAmounts(cpus: 0, memory: 0, gpus: 0, kinds: DemandClasses.insideBit)
-    var reach = Reach(now: none, ever: none)
+  func reachAmong(
+    _ candidates: some Sequence<UInt32>, for rank: Rank, at now: Instant
+  ) -> DemandAmounts {
+    var reach = DemandAmounts.inside
     for number in candidates {
       let (capacity, kinds) = (conversations[number].capacity, conversations[number].kindBits)
-      reach.ever.raise(by: capacity, kinds: kinds)
       let free = free(number)
       if takesAny(number, free, rank, at: now) {
-        reach.now.raise(by: capacity, kinds: kinds)
+        reach.raise(by: capacity, kinds: kinds)
         continue
       }
-      reach.now.raise(by: free, kinds: kinds)
+      reach.raise(by: free, kinds: kinds)
       if workers[number].assigned == 0 {
-        reach.now.raise(by: reservableWithoutCPUs(of: capacity, free), kinds: kinds)
+        reach.raise(by: reservableWithoutCPUs(of: capacity, free), kinds: kinds)
       }
     }
     return reach

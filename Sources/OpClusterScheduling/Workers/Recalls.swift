@@ -21,7 +21,10 @@ extension Scheduler {
   mutating func recallSurplus(into turn: inout SchedulingTurn) {
     renewIndex(at: turn.now)
     guard workerIndex.whole.surplusSince <= turn.now else { return }
+    renewLines()
     let now = turn.now
+    // Cached: nothing becomes free meanwhile.
+    var rooms: [RoomKey: UInt32] = [:]
     for number in workerIndex.workers(&looks, where: { $0.surplusSince <= now }) {
       if workers[number].isDraining {
         for id in state.operations(at: WorkerID(number)) { state.askRecall(id, into: &turn) }
@@ -29,18 +32,18 @@ extension Scheduler {
       }
       let isSlow =
         (turn.now - conversations[number].busySince).seconds > WorkerConversation.patience
-      if isSlow { recallSurplus(of: number, into: &turn) }
+      if isSlow { recallSurplus(of: number, &rooms, into: &turn) }
     }
   }
 
-  private mutating func recallSurplus(of worker: UInt32, into turn: inout SchedulingTurn) {
+  private mutating func recallSurplus(
+    of worker: UInt32, _ rooms: inout [RoomKey: UInt32], into turn: inout SchedulingTurn
+  ) {
     let window = conversations[worker].prefetch(at: turn.now)
     var surplus = workers[worker].assigned - min(window, workers[worker].assigned)
     var free = free(worker)
     // Earlier unanswered recalls will use the room as well.
     var used: UInt32 = 0
-    // Cached: nothing becomes free meanwhile.
-    var rooms: [RoomKey: UInt32] = [:]
     // The lowest service and level first, and among equals the newest.
     let there = state.operations(at: WorkerID(worker)).enumerated().map { at, id in
       let rank = state.rank(of: id, graphs[id.graph.number].stageNumber(of: id.index))
@@ -63,8 +66,9 @@ extension Scheduler {
       let lined = RoomKey(
         demandClass: state.classInLine(graph, stage, id.index),
         pool: queues[queue].settings.pool.isEmpty ? nil : queue)
-      let room = rooms[lined] ?? room(for: lined, besides: worker)
-      rooms[lined] = room
+      let all = rooms[lined] ?? room(for: lined)
+      rooms[lined] = all
+      let room = all - min(all, self.room(for: lined, at: worker))
       if used < room, graphs[graph].unable[id.index] == nil {
         used += 1
         state.askRecall(id, into: &turn)
@@ -80,16 +84,19 @@ extension Scheduler {
     var pool: UInt32?
   }
 
-  /// The number of operations of a class that could start at once on other workers.
-  private func room(for wanted: RoomKey, besides worker: UInt32) -> UInt32 {
-    var room: UInt32 = 0
-    for number in workers.numbers
-    where number != worker && takesWork(number) && fits(number, wanted.demandClass) {
-      if let pool = wanted.pool, !isInPool(number, of: pool) { continue }
-      let demand = classes[wanted.demandClass].demandClass.demand
-      room += min(free(number).count(fitting: demand), 65_536)
-    }
-    return room
+  /// The number of operations of a class that could start at once. Costs a path of the index for
+  /// each worker that may have room.
+  private mutating func room(for wanted: RoomKey) -> UInt32 {
+    let amounts = state.lineClass(wanted.demandClass).amounts
+    let numbers = workerIndex.workers(&looks) { $0.takers > 0 && $0.mayHaveFree(amounts) }
+    return numbers.reduce(0) { $0 + room(for: wanted, at: $1) }
+  }
+
+  /// The same on one worker.
+  private func room(for wanted: RoomKey, at worker: UInt32) -> UInt32 {
+    guard takesWork(worker), fits(worker, wanted.demandClass) else { return 0 }
+    if let pool = wanted.pool, !isInPool(worker, of: pool) { return 0 }
+    return free(worker).count(fitting: classes[wanted.demandClass].demandClass.demand)
   }
 
   /// Whether something of higher rank stands in line: of a higher level of its queue, or in a queue
@@ -99,11 +106,15 @@ extension Scheduler {
     let own = graphs[graph].queue(of: id.index, stage: stage).number
     let level = Line.level(of: graphs[graph].priority(of: id.index, stage: stage))
     let service = queues[own].settings.qos
-    for number in linedQueues where queues.contains(number) && queues[number].room > 0 {
-      if number == own {
-        if hasWaiting(number, above: level, at: now) { return true }
-      } else if queues[number].settings.qos > service {
-        if hasWaiting(number, above: -1, at: now) { return true }
+    if queues[own].room > 0, hasWaiting(own, above: level, at: now) { return true }
+    for higher in Int(service.rawValue) + 1..<Rank.services {
+      // Amortised: a line in which nothing stands any more is empty then.
+      var last: UInt32 = 0
+      while let queue = lineIndex.next(after: last, higher, &looks, where: { _ in true }),
+        queue > last
+      {
+        if hasWaiting(queue, above: -1, at: now) { return true }
+        last = queue
       }
     }
     return false

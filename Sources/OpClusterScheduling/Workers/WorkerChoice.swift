@@ -169,27 +169,40 @@ extension Scheduler {
 
   // MARK: - Reach
 
-  /// The maximum that any worker of a pass could take. Demands beyond it fit nowhere; demands
-  /// within it may fit.
-  ///
-  /// - Parameter candidates: The only workers; nil: all that take work.
-  mutating func reachOfWorkers(
-    _ candidates: [UInt32]?, for rank: Rank, at now: Instant
-  ) -> Reach {
-    if let candidates { return reachAmong(candidates, for: rank, at: now) }
-    var steps = 0
-    defer { looks += steps }
-    return reachOfAll(for: rank, at: now, &steps)
+  /// The maximum that workers could take of a rank. Demands beyond it fit nowhere; demands within
+  /// it may fit.
+  mutating func reachOfWorkers(for rank: Rank, at now: Instant) -> LineReach {
+    var reach = LineReach(all: reachOfAll(for: rank, at: now), fresh: FreshReach(), ever: .inside)
+    reach.ever.raise(by: workerIndex.whole.fitting.most)
+    if freshWorkers.areMany {
+      reach.fresh.add(reach.all)
+      return reach
+    }
+    looks += freshWorkers.numbers.count
+    for number in freshWorkers.numbers where workers.contains(number) && takesWork(number) {
+      reach.fresh.add(reachAmong(CollectionOfOne(number), for: rank, at: now))
+    }
+    return reach
   }
 
-  private func reachOfAll(for rank: Rank, at now: Instant, _ steps: inout Int) -> Reach {
-    let none = DemandAmounts(cpus: 0, memory: 0, gpus: 0, kinds: DemandClasses.insideBit)
-    var reach = Reach(now: none, ever: none)
-    reach.ever.raise(by: workerIndex.whole.fitting.most)
+  /// The same of the workers of a pool, whose changes nobody follows.
+  func reachOfPool(_ pool: [UInt32], for rank: Rank, at now: Instant) -> LineReach {
+    var reach = LineReach(
+      all: reachAmong(pool, for: rank, at: now), fresh: FreshReach(), ever: .inside)
+    reach.wakesAll = true
+    for number in pool {
+      reach.ever.raise(
+        by: conversations[number].capacity, kinds: conversations[number].kindBits)
+    }
+    return reach
+  }
+
+  private mutating func reachOfAll(for rank: Rank, at now: Instant) -> DemandAmounts {
+    var reach = DemandAmounts.inside
     // No closure: it would copy the scheduler.
     let pass = WorkerIndex.Pass(
       rank: rank, now: now, workers: workers, conversations: conversations)
-    workerIndex.raise(&reach.now, in: pass, &steps)
+    workerIndex.raise(&reach, in: pass, &looks)
     return reach
   }
 
@@ -220,7 +233,7 @@ extension Scheduler {
       return "for demand \(demandClass) the index chooses \(found.debugDescription) and not "
         + "\(expected.debugDescription)"
     }
-    if copy.reachOfWorkers(nil, for: rank, at: now) != reachAmong(takers, for: rank, at: now) {
+    if copy.reachOfAll(for: rank, at: now) != reachAmong(takers, for: rank, at: now) {
       return "\(rank): the index has another reach"
     }
     return nil

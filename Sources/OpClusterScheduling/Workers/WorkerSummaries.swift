@@ -21,6 +21,7 @@ extension Scheduler {
       numbers.sort()
       numbers = numbers.enumerated().filter { $0 == 0 || numbers[$0 - 1] != $1 }.map(\.element)
     }
+    freshWorkers.add(numbers)
     if numbers.count <= WorkerIndex.few {
       for number in numbers { workerIndex.set(number, summary(of: number, at: now), &looks) }
       return
