@@ -1,11 +1,14 @@
 // The one error of this module: names the field that could not be decoded. Only decoders of this
 // module throw it; the owner of the socket counts it and answers.
+// Texts of the error name fields as `proto/` does: whoever writes a client in another language
+// looks there.
 
 /// A decoder refused bytes (G33). Nothing of the message took effect. The receiver counts the error
 /// and drops the conversation with the sender.
 public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The field or column, by its name in `proto/`.
   public var field: String
+  /// Receivers treat all problems alike: the difference is for people and for tests.
   public var problem: Problem
 
   public enum Problem: Hashable, Sendable {
@@ -26,11 +29,14 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
     case outOfRange
   }
 
+  /// The field comes first at every call, so that throwing lines read alike.
   public init(_ field: String, _ problem: Problem) {
     self.field = field
     self.problem = problem
   }
 
+  /// The text goes into logs and into the answer to a client that could not be understood, so it
+  /// holds no bytes of the sender but numbers.
   public var description: String {
     switch problem {
     case .malformed: "malformed \(field)"

@@ -1,16 +1,24 @@
 // Converts advice ⇄ its code on the wire. The words beside it are for peers that do not know the
 // code.
+// Two readers put a code into words: people at a shell get commands of `opbatch`, a Swift program
+// calls of the library. A code keeps the coordinator from naming either.
 
 import OpClusterModel
 
+/// The exhaustive switches below are both directions of one table; a new case needs a number in
+/// `proto/` first.
 extension Advice {
   /// The words that travel beside the code.
+  ///
+  /// - Parameter wording: The words for people at a shell, which the program that answers brings
+  /// along.
   func words(_ wording: (Advice) -> String) -> String {
     if case .text(let text) = self { return text }
     return wording(self)
   }
 
   /// The code with its parameters; nil if the words say all.
+  /// A text that says all has no code, and neither has advice with a name that is too long.
   var code: ProtoAdvice? {
     switch self {
     case .text: nil
@@ -37,6 +45,8 @@ extension Advice {
   }
 
   /// nil if there is no code, or one that is not known here: the words beside it say all (G32).
+  /// Throws only for a name beyond its limit. Which of name and number counts depends on the code,
+  /// and the other is ignored.
   init?(code proto: ProtoAdvice) throws(WireError) {
     let name = try OpClusterWire.text(
       proto.name, WireLimits.advisedNameBytes, "advice.name")
@@ -67,6 +77,8 @@ extension Advice {
 
 extension ProtoAdvice {
   /// nil if the name is too long to travel: clipped it would be that of another thing.
+  ///
+  /// - Parameter number: A graph, or a limit; 0 where the code needs none.
   fileprivate init?(_ code: ProtoAdviceCode, _ name: String = "", number: UInt32 = 0) {
     if name.utf8.count > WireLimits.advisedNameBytes { return nil }
     self.init()

@@ -1,19 +1,25 @@
 // Converts the blocks of a block operation ⇄ `Blocks`, and their results ⇄ `BlockResults`. The
 // client and the worker encode and decode them; the coordinator treats them as opaque bytes.
+// Blocks run side by side inside one attempt (S118, S119).
 
 import OpClusterModel
 
 extension ProtoBlocks {
+  /// The element's values, a field of the same message, are encoded by `Wire` alone.
   init(_ words: [OperationBlock]) {
     self.init()
     blocks = words.map(\.proto)
   }
 
+  /// At most `Limits.blocksPerOperation`, over all encodings that were put end to end: protobuf
+  /// appends their lists to each other (S120).
   func words() throws(WireError) -> [OperationBlock] {
     try list(blocks, Limits.blocksPerOperation, "blocks")
   }
 }
 
+/// A block is a command, a call with an encoded argument, or a call whose argument has places to
+/// fill in.
 extension OperationBlock: WireConvertible {
   var proto: ProtoBlocks.Block {
     var proto = ProtoBlocks.Block()
@@ -45,17 +51,21 @@ extension OperationBlock: WireConvertible {
   }
 }
 
+/// By position: the result at 3 is that of the fourth block.
 extension ProtoBlockResults {
   init(_ words: [BlockResult]) {
     self.init()
     results = words.map(\.proto)
   }
 
+  /// Whether there is a result for each block is checked by whoever knows the blocks.
   func words() throws(WireError) -> [BlockResult] {
     try list(results, Limits.blocksPerOperation, "block_results")
   }
 }
 
+/// A skipped block had not begun when the cancellation came, so it has neither a value nor a
+/// problem (S122).
 extension BlockResult: WireConvertible {
   var proto: ProtoBlockResults.Result {
     var proto = ProtoBlockResults.Result()
@@ -67,6 +77,7 @@ extension BlockResult: WireConvertible {
     return proto
   }
 
+  /// The limit of the whole output bounds each value; a problem has the limit of a reason.
   init(proto: ProtoBlockResults.Result) throws(WireError) {
     switch proto.result {
     case .succeeded(let value):

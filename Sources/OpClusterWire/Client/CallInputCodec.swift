@@ -1,8 +1,11 @@
 // Converts the argument of a call with places ⇄ `CallInput`. The client makes it, the worker fills
 // it in, the coordinator treats it as opaque bytes.
+// Filling in happens at the start of an attempt, since outputs of dependencies and secrets are not
+// known before.
 
 import OpClusterModel
 
+/// Pieces of JSON alternate with values; put end to end they are the whole argument.
 extension CallInput: WireConvertible {
   var proto: ProtoCallInput {
     var proto = ProtoCallInput()
@@ -12,6 +15,7 @@ extension CallInput: WireConvertible {
   }
 
   /// The limit of the payload bounds every part, so the parts have none of their own.
+  /// Pieces of JSON are taken as texts. The worker checks the argument when all values are in it.
   init(proto: ProtoCallInput) throws(WireError) {
     self.init(
       segments: try list(proto.segments, Limits.payloadBytes, "input.segments"),
@@ -19,6 +23,7 @@ extension CallInput: WireConvertible {
   }
 }
 
+/// A value has a form, which says how a text becomes JSON; a piece of JSON is copied as it is.
 extension CallInput.Segment: WireConvertible {
   var proto: ProtoCallInput.Segment {
     var proto = ProtoCallInput.Segment()
@@ -31,6 +36,8 @@ extension CallInput.Segment: WireConvertible {
     return proto
   }
 
+  /// Throws `missing` for a segment of a later release: a hole in the argument would be another
+  /// argument.
   init(proto: ProtoCallInput.Segment) throws(WireError) {
     switch proto.segment {
     case .json(let text): self = .json(text)

@@ -1,7 +1,10 @@
 // Converts the coordinator's replies and notifications ⇄ `ClientAnswer`.
+// Answers have the number of their request; events and heartbeats come by themselves. Rows are in
+// `RowCodec.swift`, refusals in `ThingsCodec.swift`.
 
 import OpClusterModel
 
+/// Advice needs words as well as a code, so encoding takes those for people at a shell (G32).
 extension ClientAnswer: WireWorded {
   func proto(_ wording: (Advice) -> String) -> ProtoClientAnswer {
     var proto = ProtoClientAnswer()
@@ -10,6 +13,7 @@ extension ClientAnswer: WireWorded {
       var welcome = ProtoClientWelcome()
       welcome.version = version
       welcome.build = build
+      // Two fields for one life: the epoch was there before lives had numbers.
       welcome.epoch = life.epoch.number
       welcome.life = life.number
       proto.welcome = welcome
@@ -19,6 +23,8 @@ extension ClientAnswer: WireWorded {
       body.body = reply.body(wording)
       proto.reply = body
     case .events(let batch): proto.events = batch.proto
+    // A heartbeat says how long answers wait for the disk, so that a client can tell a slow disk
+    // from a dead coordinator.
     case .heartbeat(let diskWait):
       var heartbeat = ProtoClientHeartbeat()
       heartbeat.diskWait = diskWait.nanoseconds
@@ -27,6 +33,8 @@ extension ClientAnswer: WireWorded {
     return proto
   }
 
+  /// A client that cannot read an answer gives up the connection, and asks again on a new one what
+  /// may be repeated (G34).
   init(proto: ProtoClientAnswer) throws(WireError) {
     switch proto.body {
     case .welcome(let welcome):
@@ -44,6 +52,8 @@ extension ClientAnswer: WireWorded {
   }
 }
 
+/// A batch belongs to one subscription. `first` counts what was sent on it before, so that a loss
+/// is seen.
 extension EventBatch: WireConvertible {
   var proto: ProtoEventBatch {
     var proto = ProtoEventBatch()
@@ -54,6 +64,7 @@ extension EventBatch: WireConvertible {
     proto.resumeAt = resumeAt
     return proto
   }
+  /// At most `Limits.entriesPerMessage` events, counted after runs are expanded.
   init(proto: ProtoEventBatch) throws(WireError) {
     self.init(
       subscription: proto.subscription, first: proto.first,
@@ -62,6 +73,7 @@ extension EventBatch: WireConvertible {
   }
 }
 
+/// Two functions each way: single values first, pages of rows in the second.
 extension ClientReply {
   fileprivate func body(_ wording: (Advice) -> String) -> ProtoReply.OneOf_Body {
     switch self {
@@ -72,8 +84,10 @@ extension ClientReply {
       proto.operations = operations
       proto.repeated = repeated
       return .accepted(proto)
+    // The number of the commit with the effect: once it is known, the effect is durable.
     case .done(let commit): return .done(commit.number)
     case .cancelled(let verdicts, let total):
+      // At most the first verdicts; `total` counts those that were left out as well.
       var proto = ProtoCancelled()
       proto.operations = ProtoOperations(verdicts.map(\.operation))
       proto.verdict = verdicts.map(\.verdict.proto)
@@ -111,6 +125,7 @@ extension ClientReply {
     }
   }
 
+  /// Pages say whether another follows: rows alone cannot, as the last page may be full.
   private var rowsBody: ProtoReply.OneOf_Body {
     switch self {
     case .graphs(let rows, let more):
@@ -131,6 +146,8 @@ extension ClientReply {
       return .queues(proto)
     case .workers(let rows):
       var proto = ProtoWorkerRows()
+      // Workers that are down stand in a list of their own, which clients of earlier releases do
+      // not know: they take them for gone.
       proto.rows = rows.filter { $0.state != .down }.map(\.proto)
       proto.down = rows.filter { $0.state == .down }.map(\.proto)
       return .workers(proto)
@@ -141,6 +158,8 @@ extension ClientReply {
     }
   }
 
+  /// Limits of pages are checked as for requests: a client trusts its coordinator no more than it
+  /// must.
   fileprivate init(_ body: ProtoReply.OneOf_Body) throws(WireError) {
     switch body {
     case .refused(let refusal): self = .refused(try Refusal(proto: refusal))
@@ -154,6 +173,8 @@ extension ClientReply {
         executing: try executing.words(Limits.operationsPerGraph, "suspended"))
     case .effect(let happened): self = .effect(happened)
     case .changed(let proto): self = .changed(proto.changed, unchanged: proto.unchanged)
+    // The outcomes are runs, which expand to as many entries as the submission has operations: a
+    // wrong sum is refused.
     case .submission(let proto):
       let submission = try GraphSubmission(proto: proto.submission)
       let outcomes = try proto.outcomeWords(operations: submission.operationCount)
@@ -165,6 +186,7 @@ extension ClientReply {
     case .log(let chunk): self = .log(try LogChunk(proto: chunk))
     case .subscribed(let since): self = .subscribed(since: since)
     case .enrolled(let proto):
+      // A role travels as its name; an unknown one is an error, as it decides what the key may do.
       guard let role = Role(rawValue: proto.role) else {
         throw WireError("enrolled.role", .outOfRange)
       }
@@ -182,6 +204,7 @@ extension ClientReply {
       self = .queues(try list(proto.rows, Limits.queues, "queues"), more: proto.more)
     case .workers(let proto):
       let rows: [WorkerRow] = try list(proto.rows, Limits.workers, "workers")
+      // Those that are down come last, whatever the order was.
       self = .workers(rows + (try list(proto.down, Limits.lostWorkersListed, "workers.down")))
     case .configuration(let values):
       self = .configuration(try ConfigurationValues(proto: values))
@@ -189,6 +212,7 @@ extension ClientReply {
   }
 }
 
+/// For those who run a graph again: the whole submission, and how each operation ended.
 extension ProtoSubmittedGraph {
   fileprivate init(_ submission: GraphSubmission, _ outcomes: [UInt8]) {
     self.init()
@@ -210,6 +234,7 @@ extension ProtoSubmittedGraph {
   }
 }
 
+/// Verdicts are in the order of operations, one for each.
 extension ProtoCancelled {
   fileprivate func words() throws(WireError) -> [CancelVerdict] {
     let operations = try operations.words(Limits.operationsPerGraph, "cancelled.operations")

@@ -1,14 +1,18 @@
 // Converts client requests ⇄ `ClientMessage`: the message and all requests, except those that steer
 // single operations (`SteeringCodec.swift`).
+// The number of a request is its sender's, and the reply carries it back. Its meaning, and the role
+// that may make it, are decided in OpClusterCoordinator and OpClusterScheduling.
 
 import OpClusterModel
 
+/// A hello comes first, and once.
 extension ClientMessage: WireConvertible {
   var proto: ProtoClientMessage {
     var proto = ProtoClientMessage()
     switch self {
     case .hello(let hello):
       proto.hello.versions = hello.versions.proto
+      // The build is for logs alone: versions decide (G32).
       proto.hello.build = hello.build
     case .request(let number, let request):
       var body = ProtoRequest()
@@ -19,6 +23,8 @@ extension ClientMessage: WireConvertible {
     return proto
   }
 
+  /// Throws `missing` for a request without a body: one of a later release, or a mistake. The
+  /// client is told so, and is not heard any more.
   init(proto: ProtoClientMessage) throws(WireError) {
     switch proto.body {
     case .hello(let hello):
@@ -34,6 +40,7 @@ extension ClientMessage: WireConvertible {
   }
 }
 
+/// Four functions each way, by groups, so that no function grows with every new request.
 extension ClientRequest {
   /// Encodes requests about graphs, queues and workers; the other groups follow.
   fileprivate var body: ProtoRequest.OneOf_Body {
@@ -59,15 +66,19 @@ extension ClientRequest {
       var proto = ProtoRemoveGraphs()
       proto.graphs = graphs.map(\.number)
       return .removeGraphs(proto)
+    // The order matters: the reading group has no further one, and stops the program for a request
+    // that it does not know.
     default: return operationBody ?? readingBody
     }
   }
 
+  /// Requests that read, and those that belong to a connection: subscriptions and their credit.
   private var readingBody: ProtoRequest.OneOf_Body {
     switch self {
     case .graphs(let selection, let after, let limit):
       var proto = ProtoReadGraphs()
       proto.selection = selection.proto
+      // Absent means the first page.
       if let after { proto.after = after.number }
       proto.limit = limit
       return .graphs(proto)
@@ -109,6 +120,7 @@ extension ClientRequest {
       proto.events = events
       return .grantCredit(proto)
     case .unsubscribe(let subscription): return .unsubscribe(subscription)
+    // Listed one by one, so that a new request does not compile before it has a group.
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
       .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs:
@@ -116,6 +128,8 @@ extension ClientRequest {
     }
   }
 
+  /// Numbers and names are bounded here. Whether they exist is decided when the request is carried
+  /// out.
   fileprivate init(_ body: ProtoRequest.OneOf_Body) throws(WireError) {
     let queueNameBytes = WireLimits.queueNameBytes
     switch body {
@@ -141,6 +155,7 @@ extension ClientRequest {
     case .removeGraphs(let proto):
       try checkCount(proto.graphs.count, Limits.graphsPerRemoval, "remove_graphs.graphs")
       self = .removeGraphs(proto.graphs.map { GraphID($0) })
+    // A steering request, or one of the reading group, which takes all the rest.
     default:
       if let steering = try ClientRequest(operations: body) {
         self = steering
@@ -150,6 +165,7 @@ extension ClientRequest {
     }
   }
 
+  /// The limit of a page is taken as it is: the coordinator clamps it, and 0 asks for the most.
   private init(reading body: ProtoRequest.OneOf_Body) throws(WireError) {
     switch body {
     case .graphs(let proto):
@@ -165,12 +181,14 @@ extension ClientRequest {
     case .submission(let graph): self = .submission(GraphID(graph))
     case .queues(let proto):
       self = .queues(
+        // Empty means all queues.
         named: try text(proto.name, Limits.nameBytes, "queues.name"),
         after: proto.hasAfter ? QueueID(proto.after) : nil, limit: proto.limit)
     case .workers: self = .workers
     case .configuration: self = .configuration
     case .ping: self = .ping
     case .enrol(let proto):
+      // `opaque` bounds the bytes from above only, and a shorter key is none.
       let key = try opaque(proto.publicKey, Limits.publicKeyBytes, "enrol.public_key")
       try checkEqual(key.count, Limits.publicKeyBytes, "enrol.public_key")
       self = .enrol(name: try text(proto.name, Limits.nameBytes, "enrol.name"), publicKey: key)
@@ -179,6 +197,7 @@ extension ClientRequest {
         AttemptSelection(
           operation: try OperationID(proto: proto.operation),
           attempt: proto.hasAttempt ? proto.attempt : nil),
+        // Without a stream it is the standard output, which is what people mean mostly.
         try LogStream(proto: proto.stream, unspecified: .standardOutput, "log.stream"),
         offset: proto.offset, maximumBytes: proto.maximumBytes)
     case .subscribe(let proto): self = .subscribe(try EventSubscription(proto: proto))
@@ -193,7 +212,10 @@ extension ClientRequest {
   }
 }
 
+/// Only what is to change is set. A limit can be set, lifted, or left as it is, so it needs three
+/// values.
 extension QueueChange {
+  /// - Parameter queue: The name before the change.
   fileprivate func proto(_ queue: String) -> ProtoChangeQueue {
     var proto = ProtoChangeQueue()
     proto.queue = queue
@@ -209,6 +231,7 @@ extension QueueChange {
     return proto
   }
 
+  /// `unlimited` with the value false says nothing, and is read as "leave it".
   fileprivate init(_ proto: ProtoChangeQueue) throws(WireError) {
     self.init(
       newName: proto.hasNewName
@@ -225,11 +248,14 @@ extension QueueChange {
   }
 }
 
+/// `since` and `known` belong together: the first says where to resume, the second whose log that
+/// number is from.
 extension EventSubscription: WireConvertible {
   var proto: ProtoSubscribe {
     var proto = ProtoSubscribe()
     proto.number = number
     proto.selection = selection.proto
+    // Absent means from now on; 0 means from the first event that is kept.
     if let since { proto.since = since }
     proto.graphsOnly = graphsOnly
     proto.backlogOnly = backlogOnly

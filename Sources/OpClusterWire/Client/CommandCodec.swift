@@ -1,8 +1,11 @@
 // Converts a command ⇄ `Command`. The client makes it, the worker reads it, the coordinator treats
 // it as opaque bytes.
+// `CommandSpecification` is complete: a worker needs no manifest and no file of the client to run
+// it. Its texts have places for what is known only at the start of an attempt.
 
 import OpClusterModel
 
+/// Fields are those of `Command` in `proto/opcluster/v1/submission.proto`.
 extension CommandSpecification: WireConvertible {
   var proto: ProtoCommand {
     var proto = ProtoCommand()
@@ -10,6 +13,7 @@ extension CommandSpecification: WireConvertible {
     case .arguments(let arguments):
       proto.form = .arguments
       proto.arguments = arguments.map(\.proto)
+    // A shell's text is the last argument of its interpreter, and the only entry of `arguments`.
     case .shell(let interpreter, let text):
       proto.form = .shell
       proto.interpreter = interpreter
@@ -20,6 +24,7 @@ extension CommandSpecification: WireConvertible {
     (proto.standardInput, proto.standardInputText) = standardInput.protos
     if let standardOutput { proto.standardOutput = standardOutput.proto }
     if let standardError { proto.standardError = standardError.proto }
+    // Exit statuses are bytes, so the column is a string of bytes; empty means 0 alone.
     proto.successStatuses = data(successStatuses)
     if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
     proto.stopSignal = stopSignal
@@ -31,6 +36,7 @@ extension CommandSpecification: WireConvertible {
   }
 
   /// The limit of the payload bounds every part, so the parts have none of their own.
+  /// The signal to stop is taken as it is: only the worker's system knows which there are.
   init(proto: ProtoCommand) throws(WireError) {
     let limit = Limits.payloadBytes
     self.init(form: try Form(proto))
@@ -39,6 +45,7 @@ extension CommandSpecification: WireConvertible {
     standardInput = try StandardInput(proto)
     standardOutput = proto.hasStandardOutput ? try CommandText(proto: proto.standardOutput) : nil
     standardError = proto.hasStandardError ? try CommandText(proto: proto.standardError) : nil
+    // There are 256 exit statuses.
     successStatuses = try opaque(proto.successStatuses, 256, "command.success_statuses")
     timeout =
       proto.hasTimeoutNanoseconds
@@ -52,7 +59,9 @@ extension CommandSpecification: WireConvertible {
   }
 }
 
+/// The form decides what the arguments are: all of them, or one text for an interpreter.
 extension CommandSpecification.Form {
+  /// Throws for a form of a later release, since a guess would run another command.
   fileprivate init(_ proto: ProtoCommand) throws(WireError) {
     let arguments: [CommandText] = try list(
       proto.arguments, Limits.payloadBytes, "command.arguments")
@@ -67,6 +76,8 @@ extension CommandSpecification.Form {
   }
 }
 
+/// A text goes to the standard input as it is, a file is named by it. Nothing is an input that has
+/// ended already.
 extension CommandSpecification.StandardInput {
   fileprivate var protos: (ProtoCommand.StandardInput, ProtoCommandText) {
     switch self {
@@ -76,6 +87,7 @@ extension CommandSpecification.StandardInput {
     }
   }
 
+  /// Without a kind the command reads nothing, and never waits for a terminal.
   fileprivate init(_ proto: ProtoCommand) throws(WireError) {
     switch proto.standardInput {
     case .unspecified, .nothing: self = .nothing
@@ -87,6 +99,7 @@ extension CommandSpecification.StandardInput {
   }
 }
 
+/// Names are not checked: the limit of the whole bounds them.
 extension CommandSpecification.Variable: WireConvertible {
   var proto: ProtoCommand.Variable {
     var proto = ProtoCommand.Variable()
@@ -99,6 +112,7 @@ extension CommandSpecification.Variable: WireConvertible {
   }
 }
 
+/// Literals and values in order; an empty list is an empty text.
 extension CommandText: WireConvertible {
   var proto: ProtoCommandText {
     var proto = ProtoCommandText()
@@ -110,6 +124,7 @@ extension CommandText: WireConvertible {
   }
 }
 
+/// Only a value can be quoted: a literal is the author's own text.
 extension CommandText.Segment: WireConvertible {
   var proto: ProtoCommandText.Segment {
     var proto = ProtoCommandText.Segment()
@@ -119,6 +134,7 @@ extension CommandText.Segment: WireConvertible {
       proto.quotedForShell = quoting == .shell
       switch value {
       case .index: proto.index = ProtoCommandText.Index()
+      // Positions are small; a wrong one is clamped, and then names no element or secret.
       case .element(let position): proto.element = UInt32(clamping: position)
       case .output(let operation, let key):
         var output = ProtoCommandText.Output()
@@ -132,6 +148,8 @@ extension CommandText.Segment: WireConvertible {
     return proto
   }
 
+  /// Throws `missing` for a value of a later release. It must not become an empty text: a command
+  /// without its value may do something else.
   init(proto: ProtoCommandText.Segment) throws(WireError) {
     let quoting: CommandText.Quoting = proto.quotedForShell ? .shell : .none
     switch proto.value {

@@ -1,11 +1,16 @@
 // Converts rows of replies ⇄ their messages. Each row is a message of its own: a page has at most
 // `Limits.rowsPerReply` rows, so this is cheap enough, and clients in other languages read it
 // easily.
+// Clients are other programs and other releases: what a row does not say is absent or empty, and
+// means "none" or "not known", never a value that could be mistaken for one.
 
 import OpClusterModel
 
+/// One count per state, the same order for graphs and stages.
 extension StateCounts {
   /// Counts stand in the order of `StateWord.allCases`, as the numbers on the wire do.
+  /// A shorter list is one of an earlier release, whose further states have no operations. Counts
+  /// are clamped to what a graph can have, so that their sum does not overflow.
   fileprivate init(_ counts: [UInt32], _ field: String) throws(WireError) {
     self.init()
     try checkCount(counts.count, StateWord.allCases.count, field)
@@ -15,12 +20,15 @@ extension StateCounts {
   }
 }
 
+/// Times are by the coordinator's wall clock, in milliseconds since 1970; 0 where a graph has not
+/// ended.
 extension GraphRow: WireConvertible {
   var proto: ProtoGraphRow {
     var proto = ProtoGraphRow()
     proto.graph = graph.number
     proto.name = name
     proto.state = state.proto
+    // All counts go out, also those that are 0: their position is their state.
     proto.counts = counts.counts
     proto.submittedAt = submittedAt.milliseconds
     proto.finishedAt = finishedAt.milliseconds
@@ -28,6 +36,7 @@ extension GraphRow: WireConvertible {
     proto.allowedFailures = allowedFailures
     return proto
   }
+  /// Throws for a state that this release does not know: no other word would be true.
   init(proto: ProtoGraphRow) throws(WireError) {
     self.init(
       graph: GraphID(proto.graph), name: try text(proto.name, Limits.nameBytes, "graph.name"),
@@ -40,6 +49,8 @@ extension GraphRow: WireConvertible {
   }
 }
 
+/// Some fields are filled for single operations only, since they cost a look into the history or
+/// the submission: the attempts, the command, what stands in the way.
 extension OperationRow: WireConvertible {
   var proto: ProtoOperationRow {
     var proto = ProtoOperationRow()
@@ -51,6 +62,7 @@ extension OperationRow: WireConvertible {
     proto.isExecuting = isExecuting
     proto.isFinished = isFinished
     proto.isCancelled = isCancelled
+    // Unset until the operation has ended; 0 means that on the wire.
     if let outcome { proto.outcome = outcome.proto }
     if let reason { proto.reason = reason.proto }
     proto.queue = queue
@@ -63,6 +75,7 @@ extension OperationRow: WireConvertible {
       proto.needsShown = needs.map(\.shown)
       proto.needsPolicy = needs.map(\.policy.proto)
     }
+    // One result in a column, so that its layout is the same wherever results occur.
     if let result { proto.result = ProtoAttemptResults([result]) }
     proto.submittedAt = submittedAt.milliseconds
     proto.readyAt = readyAt.milliseconds
@@ -73,10 +86,13 @@ extension OperationRow: WireConvertible {
     if !commandArgument.isEmpty { proto.commandArgument = data(commandArgument) }
     if !blockedBy.isEmpty { proto.blockedBy = ProtoOperations(blockedBy) }
     if let progress { proto.progress = progress.proto }
+    // Presence says that the hold opens by itself.
     if let notBefore { proto.notBefore = notBefore.milliseconds }
     return proto
   }
 
+  /// Every text and list has a limit, also for a client, which may talk to a coordinator of another
+  /// release.
   init(proto: ProtoOperationRow) throws(WireError) {
     self.init(
       id: try OperationID(proto: proto.operation),
@@ -113,6 +129,7 @@ extension OperationRow: WireConvertible {
   }
 }
 
+/// A running attempt says it of itself, and the newest replaces all before.
 extension OperationRow.Progress: WireConvertible {
   var proto: ProtoOperationRow.Progress {
     var proto = ProtoOperationRow.Progress()
@@ -121,6 +138,7 @@ extension OperationRow.Progress: WireConvertible {
     return proto
   }
   /// NaN fails every comparison, so this check refuses it too (G33).
+  /// The fraction is 0 to 1; the text may be empty.
   init(proto: ProtoOperationRow.Progress) throws(WireError) {
     guard proto.fraction >= 0 && proto.fraction <= 1 else {
       throw WireError("operation.progress.fraction", .outOfRange)
@@ -132,7 +150,9 @@ extension OperationRow.Progress: WireConvertible {
   }
 }
 
+/// At most `WireLimits.needsPerRow` of the dependencies; an operation with more shows the first.
 extension ProtoOperationRow {
+  /// Each dependency has its path as people read it, since its graph may be another one.
   fileprivate func needWords() throws(WireError) -> [OperationRow.Need] {
     let field = "operation.needs"
     let operations = try needs.words(WireLimits.needsPerRow, field)
@@ -147,17 +167,22 @@ extension ProtoOperationRow {
   }
 }
 
+/// A drawing of the graph needs no more: rows by stage rather than by operation, so that a graph of
+/// a million elements is a few rows.
 extension GraphStructure: WireConvertible {
   var proto: ProtoGraphStructure {
     var proto = ProtoGraphStructure()
     proto.row = row.proto
     proto.stages = stages.map(\.proto)
     if !groupEdges.isEmpty { proto.groupEdges = ProtoGroupEdges(groupEdges) }
+    // The true number of edges stands beside them, so that the reader knows how many were left out.
     proto.elementEdges = ProtoElementEdges(elementEdges)
     proto.elementEdgeCount = elementEdgeCount
     proto.lastEvent = lastEvent
     return proto
   }
+  /// At most `WireLimits.edgesShown` edges between elements. A coordinator that sends more is
+  /// refused.
   init(proto: ProtoGraphStructure) throws(WireError) {
     self.init(
       row: try GraphRow(proto: proto.row),
@@ -169,6 +194,8 @@ extension GraphStructure: WireConvertible {
   }
 }
 
+/// A stage is a template with its counts. `work` is a text for people: a command line, or a type's
+/// name.
 extension GraphStructure.Stage: WireConvertible {
   var proto: ProtoGraphStructure.Stage {
     var proto = ProtoGraphStructure.Stage()
@@ -193,6 +220,8 @@ extension GraphStructure.Stage: WireConvertible {
   }
 }
 
+/// Lines are sentences for people at a shell. Clients that know codes put the advice into words of
+/// their own (G32).
 extension Explanation: WireWorded {
   func proto(_ wording: (Advice) -> String) -> ProtoExplanations.Row {
     var proto = ProtoExplanations.Row()
@@ -200,6 +229,7 @@ extension Explanation: WireWorded {
     proto.shown = shown
     proto.state = state.proto
     for (at, line) in lines.enumerated() {
+      // Always the whole sentence, for clients that do not know the code.
       proto.lines.append(line.sentence(wording))
       if let meaning = line.meaning.proto {
         var marked = ProtoExplanations.LineMeaning()
@@ -207,6 +237,7 @@ extension Explanation: WireWorded {
         marked.meaning = meaning
         proto.meanings.append(marked)
       }
+      // Without a code there is nothing to say beside the sentence.
       guard let advice = line.hint.code else { continue }
       var advised = ProtoExplanations.AdvisedLine()
       advised.line = UInt32(clamping: at)
@@ -216,6 +247,7 @@ extension Explanation: WireWorded {
     }
     return proto
   }
+  /// A position of advice outside of the lines is malformed; advice of an unknown code is no error.
   init(proto: ProtoExplanations.Row) throws(WireError) {
     let sentences = try texts(
       proto.lines, WireLimits.sentencesPerExplanation, bytes: WireLimits.sentenceBytes,
@@ -266,6 +298,7 @@ extension Explanation.Meaning {
   }
 }
 
+/// Text and advice are parted by a semicolon, as in all sentences of `why`.
 extension Explanation.Line {
   /// The line with its advice in words.
   fileprivate func sentence(_ wording: (Advice) -> String) -> String {
@@ -274,6 +307,7 @@ extension Explanation.Line {
   }
 }
 
+/// Numbers as of the answer. A queue of a graph is listed as `GRAPH/name` by its settings.
 extension QueueRow: WireConvertible {
   var proto: ProtoQueueRows.Row {
     var proto = ProtoQueueRows.Row()
@@ -293,6 +327,8 @@ extension QueueRow: WireConvertible {
   }
 }
 
+/// `executing` and `held` count operations. Workers that are down have the time and the reason of
+/// their loss.
 extension WorkerRow: WireConvertible {
   var proto: ProtoWorkerRows.Row {
     var proto = ProtoWorkerRows.Row()
@@ -319,6 +355,8 @@ extension WorkerRow: WireConvertible {
       name: try text(proto.name, Limits.nameBytes, "worker.name"),
       state: try State(proto: proto.state, "worker.state"),
       capacity: try proto.capacity.words("worker.capacity"),
+      // Free amounts may be negative: work that was fetched ahead is counted although it does not
+      // run yet.
       free: try proto.free.words(lowest: .min, "worker.free"), executing: proto.executing,
       held: proto.held,
       labels: try list(proto.labels, Limits.labelsPerThing, "worker.labels"),
@@ -333,6 +371,7 @@ extension WorkerRow: WireConvertible {
   }
 }
 
+/// Settings of the running coordinator, and what it knows of its disk and its history.
 extension ConfigurationValues: WireConvertible {
   var proto: ProtoConfiguration {
     var proto = ProtoConfiguration()
@@ -346,6 +385,7 @@ extension ConfigurationValues: WireConvertible {
     if let historyProblem { proto.historyProblem = historyProblem }
     return proto
   }
+  /// Endpoints and folder are texts of the coordinator's own configuration, bounded like sentences.
   init(proto: ProtoConfiguration) throws(WireError) {
     let limit = WireLimits.sentenceBytes
     self.init(
@@ -354,6 +394,7 @@ extension ConfigurationValues: WireConvertible {
       workerEndpoint: try text(proto.workerEndpoint, limit, "configuration.worker_endpoint"),
       stateFolder: try text(proto.stateFolder, limit, "configuration.state_folder"))
     wall = WallTime(milliseconds: proto.wallMilliseconds)
+    // Absent where the system could not say; 0 would mean a full disk.
     diskFreeBytes = proto.hasDiskFreeBytes ? proto.diskFreeBytes : nil
     diskReserveBytes = proto.diskReserveBytes
     historyProblem =

@@ -1,7 +1,10 @@
 // Converts the selection of graphs and operations in a request ⇄ `Selection`.
+// A selection is what `12/align/3` and the filters of a command become. The coordinator evaluates
+// it against live graphs, and against the history for ended ones.
 
 import OpClusterModel
 
+/// Absent filters let everything through; those that are present all have to fit.
 extension Selection: WireConvertible {
   var proto: ProtoSelection {
     var proto = ProtoSelection()
@@ -10,6 +13,7 @@ extension Selection: WireConvertible {
       proto.graphs = .numbers
       proto.firstGraph = ranges.map(\.first.number)
       proto.lastGraph = ranges.map(\.last.number)
+    // 0 is the newest submission, 1 the one before it.
     case .last(let back):
       proto.graphs = .last
       proto.back = back
@@ -21,10 +25,13 @@ extension Selection: WireConvertible {
     proto.states = states.map(\.proto)
     proto.labels = labels.map(\.proto)
     if let queue { proto.queue = queue }
+    // Absent means any priority, so that NORMAL can be asked for.
     if let priority { proto.priority = priority.proto }
     return proto
   }
 
+  /// Throws for more runs, steps, states or labels than their limits: a selection is kept as long
+  /// as a subscription lives, and looked at for each event.
   init(proto: ProtoSelection) throws(WireError) {
     self.init(graphs: try Graphs(proto))
     operation =
@@ -33,6 +40,7 @@ extension Selection: WireConvertible {
     try checkCount(
       proto.elements.first.count, Limits.indexRunsPerSelection, "selection.elements")
     elements = try proto.elements.words("selection.elements")
+    // Each distinct step above 1 costs another look for every element.
     try checkCount(
       ElementNumbers.steps(in: elements), Limits.indexStepsPerSelection,
       "selection.elements.step")
@@ -49,6 +57,8 @@ extension Selection: WireConvertible {
 }
 
 extension Selection.Graphs {
+  /// Unlike other enums, "unspecified" has no default here: a selection that forgot its graphs must
+  /// not mean all of them.
   fileprivate init(_ proto: ProtoSelection) throws(WireError) {
     switch proto.graphs {
     case .numbers:

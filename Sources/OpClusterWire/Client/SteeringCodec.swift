@@ -1,9 +1,14 @@
 // Converts requests that steer operations, and their targets, ⇄ their messages.
+// Requests split into groups so that no switch grows without bounds: `ClientRequestCodec.swift`
+// begins, then comes this file, then the reading requests. A case stands in exactly one group.
 
 import OpClusterModel
 
+/// Each function of a group has a default that passes on to the next. A case that none of them
+/// takes ends in the last one, which lists every case.
 extension ClientRequest {
   /// nil for a request of another group.
+  /// The body of a request about operations one by one, or about what a target means.
   var operationBody: ProtoRequest.OneOf_Body? {
     switch self {
     case .enqueue(let operations, let queue):
@@ -16,6 +21,7 @@ extension ClientRequest {
       proto.allowsCycle = allowsCycle
       return .addDependency(proto)
     case .removeDependency(let from, let to):
+      // The message has a policy, and the coordinator ignores it: any one fills the field.
       return .removeDependency(ProtoDependency(from, to, .finished))
     case .addBlocks(let operation, let blocks):
       var proto = ProtoAddBlocks()
@@ -32,12 +38,14 @@ extension ClientRequest {
     }
   }
 
+  /// Requests with a target: a selection, a list, or the dependents of one operation.
   private var targetBody: ProtoRequest.OneOf_Body? {
     switch self {
     case .cancel(let target, let reason, let grace):
       var proto = ProtoCancel()
       proto.target = target.proto
       proto.reason = clipped(reason, to: Limits.reasonBytes)
+      // Absent means the operation's own grace; 0 would kill at once.
       if let grace { proto.graceNanoseconds = grace.nanoseconds }
       return .cancel(proto)
     case .setPriority(let target, let priority):
@@ -60,6 +68,8 @@ extension ClientRequest {
   }
 
   /// Returns nil for a request of another group.
+  /// Limits of lists are checked here; whether the operations exist, and the sender may steer them,
+  /// is decided by the coordinator.
   init?(operations body: ProtoRequest.OneOf_Body) throws(WireError) {
     switch body {
     case .enqueue(let proto):
@@ -76,6 +86,7 @@ extension ClientRequest {
         from: try OperationID(proto: proto.from), to: try OperationID(proto: proto.to))
     case .addBlocks(let proto):
       self = .addBlocks(
+        // Decoded to bytes alone: the coordinator never looks into blocks, the worker does.
         try OperationID(proto: proto.operation),
         try opaque(proto.blocks, Limits.payloadBytes, "add_blocks.blocks"))
     case .beginWait(let proto):
@@ -85,6 +96,7 @@ extension ClientRequest {
     }
   }
 
+  /// The last group of steering requests; nil leads on to the reading ones.
   private init?(targets body: ProtoRequest.OneOf_Body) throws(WireError) {
     switch body {
     case .cancel(let proto):
@@ -108,6 +120,8 @@ extension ClientRequest {
   }
 }
 
+/// The meaning is fixed when the coordinator takes the request: operations that are submitted later
+/// do not belong to it.
 extension OperationTarget: WireConvertible {
   var proto: ProtoOperationTarget {
     var proto = ProtoOperationTarget()
@@ -123,6 +137,8 @@ extension OperationTarget: WireConvertible {
     switch proto.target {
     case .selection(let selection): self = .selection(try Selection(proto: selection))
     case .operations(let operations):
+      // Named one by one, a target costs memory for each, so its limit is lower than that of a
+      // graph.
       self = .operations(try operations.words(Limits.operationsPerTarget, "target.operations"))
     case .dependentsOf(let operation): self = .dependents(of: try OperationID(proto: operation))
     case nil: throw WireError("target", .missing)
@@ -130,6 +146,8 @@ extension OperationTarget: WireConvertible {
   }
 }
 
+/// An operation waits for others, or until a queue is empty. The coordinator needs to know it, to
+/// refuse waits that cannot end (S142).
 extension WaitTarget {
   fileprivate var proto: ProtoBeginWait.OneOf_Target {
     switch self {
@@ -138,6 +156,7 @@ extension WaitTarget {
     }
   }
 
+  /// A queue is named as people name it, with its graph before it where it belongs to one.
   fileprivate init(_ proto: ProtoBeginWait.OneOf_Target?) throws(WireError) {
     switch proto {
     case .operations(let operations):
@@ -151,6 +170,8 @@ extension WaitTarget {
 }
 
 extension ProtoDependency {
+  /// - Parameter from: The dependency, which finishes first.
+  /// - Parameter to: The dependent.
   fileprivate init(_ from: OperationID, _ to: OperationID, _ policy: EdgePolicy) {
     self.init()
     self.from = from.proto

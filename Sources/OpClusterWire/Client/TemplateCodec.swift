@@ -1,4 +1,6 @@
 // Converts an operation template ⇄ `Template`, and the part of it that a worker receives.
+// A template stands for all elements of an array, so its size does not grow with them, but for
+// arguments and shown numbers. Retries, allowed failures and kinds of work follow below it.
 
 import OpClusterModel
 
@@ -18,17 +20,20 @@ extension OperationTemplate: WireConvertible {
       proto.elementArgumentLength = elementArguments.lengths
     }
     if queue != 0 { proto.queue = queue }
+    // Always set: the value 0 of an enum is never sent on purpose.
     proto.priority = priority.proto
     if let qos { proto.qos = qos.proto }
     if demand != Resources() { proto.demand = ProtoResources(demand) }
     if !requirements.isEmpty { proto.requirements = requirements.map(\.proto) }
     if retry != .never { proto.retry = retry.proto }
+    // The default of losses is a number of this release; only another choice is sent.
     if maximumLosses != Limits.lossesBeforeGivingUp { proto.maximumLosses = maximumLosses }
     if maximumParallel != 0 { proto.maximumParallel = maximumParallel }
     set(allowedFailures, in: &proto)
     setSwitches(in: &proto)
     if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
+    // One of two ways to say when: after a time, or at one (S150).
     switch notBefore {
     case nil: break
     case .after(let span): proto.delayNanoseconds = span.nanoseconds
@@ -39,6 +44,8 @@ extension OperationTemplate: WireConvertible {
     return proto
   }
 
+  /// Types belong to the work: a call names one, blocks name all that they call, so that a worker
+  /// can be chosen.
   private func set(_ work: Work, in proto: inout ProtoTemplate) {
     switch work {
     case .nothing: proto.work = .nothing
@@ -52,6 +59,7 @@ extension OperationTemplate: WireConvertible {
     }
   }
 
+  /// A list of statuses counts only beside its kind, and may be empty.
   private func set(_ allowedFailures: AllowedFailures, in proto: inout ProtoTemplate) {
     switch allowedFailures {
     case .none: break
@@ -62,6 +70,7 @@ extension OperationTemplate: WireConvertible {
     }
   }
 
+  /// Booleans that are false are not sent, which is the default of protobuf.
   private func setSwitches(in proto: inout ProtoTemplate) {
     if isFinal { proto.isFinal = true }
     if isBarrier { proto.isBarrier = true }
@@ -71,6 +80,8 @@ extension OperationTemplate: WireConvertible {
     if isExclusive { proto.isExclusive = true }
   }
 
+  /// Every count is bounded before memory depends on it. Positions of queues and secrets are
+  /// checked with the whole graph, where their lists are known.
   init(proto: ProtoTemplate) throws(WireError) {
     self.init(
       name: try text(proto.name, Limits.nameBytes, "template.name"), count: proto.count,
@@ -83,9 +94,11 @@ extension OperationTemplate: WireConvertible {
     queue = proto.queue
     priority = try Priority(proto: proto.priority, unspecified: .normal, "template.priority")
     qos = try QualityOfService?(proto: proto.qos, "template.qos")
+    // An absent demand is one cpu, the default of `Resources()`, and not nothing.
     demand = proto.hasDemand ? try proto.demand.words("template.demand") : Resources()
     requirements = try list(proto.requirements, Limits.labelsPerThing, "template.requirements")
     retry = proto.hasRetry ? try RetryPolicy(proto: proto.retry) : .never
+    // Presence matters: 0 losses mean that the first loss ends the operation.
     maximumLosses = proto.hasMaximumLosses ? proto.maximumLosses : Limits.lossesBeforeGivingUp
     maximumParallel = proto.maximumParallel
     allowedFailures = try AllowedFailures(proto)
@@ -98,6 +111,8 @@ extension OperationTemplate: WireConvertible {
     grace =
       proto.hasGraceNanoseconds ? try span(proto.graceNanoseconds, "template.grace") : nil
     isHeld = proto.isHeld
+    // A wall-clock time is any number; the longest delay is checked when the submission is
+    // accepted.
     switch proto.notBefore {
     case nil: notBefore = nil
     case .delayNanoseconds(let wait): notBefore = .after(try span(wait, "template.delay"))
@@ -106,12 +121,16 @@ extension OperationTemplate: WireConvertible {
     fillsInput = proto.fillsInput
     isExclusive = proto.isExclusive
     labels = try list(proto.labels, Limits.labelsPerThing, "template.labels")
+    // Positions only: the values are in the submission.
     try checkCount(proto.secrets.count, Limits.secretsPerGraph, "template.secrets")
     secrets = proto.secrets
   }
 }
 
+/// Shared by templates and announcements: the worker is told the same kinds.
 extension Work {
+  /// Kind, type of a call, types of blocks; what does not belong to the kind is empty, and is not
+  /// sent.
   var protos: (ProtoWorkKind, ProtoOperationType, [ProtoOperationType]) {
     switch self {
     case .nothing: (.nothing, ProtoOperationType(), [])
@@ -137,6 +156,7 @@ extension Work {
   }
 }
 
+/// Without a field no failure is allowed.
 extension AllowedFailures {
   fileprivate init(_ proto: ProtoTemplate) throws(WireError) {
     let field = "template.allowed_failures"
@@ -144,6 +164,7 @@ extension AllowedFailures {
     case .unspecified: self = .none
     case .all: self = .all
     case .exitStatuses:
+      // More statuses than exist would be no use, and cost a look at each end.
       try checkCount(proto.allowedExitStatuses.count, WireLimits.exitStatuses, field)
       self = .exitStatuses(proto.allowedExitStatuses)
     case .UNRECOGNIZED(let number): throw WireError(field, .unknownValue(number))
@@ -151,7 +172,10 @@ extension AllowedFailures {
   }
 }
 
+/// All arguments are one run of bytes with the length of each: an array of a million items is two
+/// fields, not a million.
 extension ElementArguments {
+  /// Memory holds ends, for access by position; the wire holds lengths, which are smaller numbers.
   fileprivate var lengths: [UInt32] {
     var last: UInt32 = 0
     return ends.map { end in
@@ -160,6 +184,8 @@ extension ElementArguments {
     }
   }
 
+  /// Throws `unequalColumns` if there is not one length per element, or if the bytes are not as
+  /// many as the lengths say.
   fileprivate init(_ proto: ProtoTemplate, elements: Int) throws(WireError) {
     let field = "template.element_arguments"
     let lengths = proto.elementArgumentLength
@@ -169,6 +195,7 @@ extension ElementArguments {
     var end: UInt32 = 0
     for length in lengths {
       try checkCount(Int(length), Limits.elementArgumentBytes, field)
+      // Ends are 32 bits wide, so all arguments together stay below 4 GiB; a frame is far smaller.
       let (sum, overflow) = end.addingReportingOverflow(length)
       if overflow { throw WireError(field, .outOfRange) }
       end = sum
@@ -182,6 +209,7 @@ extension ElementArguments {
   }
 }
 
+/// Absent in the template means no further attempts.
 extension RetryPolicy: WireConvertible {
   var proto: ProtoRetryPolicy {
     var proto = ProtoRetryPolicy()
@@ -194,6 +222,8 @@ extension RetryPolicy: WireConvertible {
     return proto
   }
 
+  /// Throws `outOfRange` for more than 100 further attempts. Any percentage is taken: the waits are
+  /// capped by their maximum.
   init(proto: ProtoRetryPolicy) throws(WireError) {
     if proto.maximum > 100 { throw WireError("retry.maximum", .outOfRange) }
     self.init(
@@ -206,6 +236,7 @@ extension RetryPolicy: WireConvertible {
   }
 }
 
+/// The numbers are a signal's, or the first and last exit status.
 extension RetryPolicy.Reason: WireConvertible {
   var proto: ProtoRetryReason {
     var proto = ProtoRetryReason()
@@ -227,6 +258,8 @@ extension RetryPolicy.Reason: WireConvertible {
     return proto
   }
 
+  /// Exit statuses are 0 to 255, so a wider number is refused. A signal is taken as it is: one that
+  /// does not exist never matches.
   init(proto: ProtoRetryReason) throws(WireError) {
     switch proto.kind {
     case .any: self = .any
@@ -246,6 +279,9 @@ extension RetryPolicy.Reason: WireConvertible {
   }
 }
 
+/// A worker learns a template once per conversation, before the first dispatch that names it. It
+/// holds what a template and its graph say about running an operation, and nothing about
+/// scheduling.
 extension TemplateAnnouncement: WireConvertible {
   var proto: ProtoTemplateAnnouncement {
     var proto = ProtoTemplateAnnouncement()
@@ -256,6 +292,7 @@ extension TemplateAnnouncement: WireConvertible {
     proto.name = name
     proto.isArray = isArray
     if !indexRuns.isEmpty { proto.indexRuns = ProtoIndexRuns(indexRuns) }
+    // The three fields of the work, in the order of the tuple.
     (proto.work, proto.type, proto.blockTypes) = work.protos
     proto.payload = data(payload)
     proto.demand = ProtoResources(demand)
@@ -263,13 +300,18 @@ extension TemplateAnnouncement: WireConvertible {
     proto.queueName = queueName
     if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
+    // False is what an earlier coordinator says by silence.
     proto.fillsInput = fillsInput
     proto.isExclusive = isExclusive
+    // The values themselves travel here: announcements are the only message for workers that has
+    // them (G39).
     if !secrets.isEmpty { proto.secrets = secrets }
     proto.submitter = submitter
     return proto
   }
 
+  /// Throws for texts and lists beyond their limits: a worker trusts its coordinator no more than
+  /// it must.
   init(proto: ProtoTemplateAnnouncement) throws(WireError) {
     self.init(
       graph: GraphID(proto.graph),
@@ -280,6 +322,7 @@ extension TemplateAnnouncement: WireConvertible {
       work: try Work(proto.work, proto.type, proto.blockTypes),
       payload: try opaque(proto.payload, Limits.payloadBytes, "announcement.payload"),
       demand: try proto.demand.words("announcement.demand"),
+      // Not nil: the coordinator has resolved the queue's service already (S55).
       qos: try QualityOfService(
         proto: proto.qos, unspecified: .default, "announcement.qos"))
     queueName = try text(

@@ -1,8 +1,10 @@
 // Converts small words that several messages share: resources, labels, types, queues, refusals,
 // logs.
+// Limits that only this module needs are at the end.
 
 import OpClusterModel
 
+/// Key and value have the same limit, and neither has a grammar here.
 extension Label: WireConvertible {
   var proto: ProtoLabel {
     var proto = ProtoLabel()
@@ -17,6 +19,7 @@ extension Label: WireConvertible {
   }
 }
 
+/// A worker fits if its label of this key has one of the values; without values none fits.
 extension LabelRequirement: WireConvertible {
   var proto: ProtoLabelRequirement {
     var proto = ProtoLabelRequirement()
@@ -33,6 +36,8 @@ extension LabelRequirement: WireConvertible {
   }
 }
 
+/// Version and fingerprint are part of the type: workers say which they have (S128). Fingerprint 0
+/// agrees with any.
 extension OperationType: WireConvertible {
   var proto: ProtoOperationType {
     var proto = ProtoOperationType()
@@ -48,6 +53,8 @@ extension OperationType: WireConvertible {
   }
 }
 
+/// Amounts are ten-thousandths, except memory, which is bytes. The field of the enclosing message
+/// is absent for the default, so 0 stays 0 here.
 extension ProtoResources {
   init(_ resources: Resources) {
     self.init()
@@ -63,6 +70,10 @@ extension ProtoResources {
   }
 
   /// `lowest` is 0, except for the remaining amounts of a worker with prefetched work.
+  /// - Parameter field: Names the whole: an error in one amount does not say which.
+  ///
+  /// - Throws: `outOfRange` for an amount below `lowest`, and for custom names that do not ascend.
+  /// Ascending names make two equal resources equal in their columns too.
   func words(lowest: Int64 = 0, _ field: String) throws(WireError) -> Resources {
     try checkCount(custom.count, Limits.customResources, field)
     var named: [Resources.NamedAmount] = []
@@ -80,6 +91,7 @@ extension ProtoResources {
   }
 }
 
+/// A limit that is absent is none; 0 is a limit, under which nothing starts (S65).
 extension QueueSettings: WireConvertible {
   var proto: ProtoQueueSettings {
     var proto = ProtoQueueSettings()
@@ -90,6 +102,7 @@ extension QueueSettings: WireConvertible {
     if !pool.isEmpty { proto.pool = pool.map(\.proto) }
     return proto
   }
+  /// Throws for a service of a later release; without one it is the default (S57).
   init(proto: ProtoQueueSettings) throws(WireError) {
     self.init(
       name: try text(proto.name, Limits.nameBytes, "queue.name"),
@@ -100,20 +113,26 @@ extension QueueSettings: WireConvertible {
   }
 }
 
+/// One refusal for clients and workers. Its texts are for people, its code for programs.
 extension Refusal: WireWorded {
   func proto(_ wording: (Advice) -> String) -> ProtoRefusal {
     var proto = ProtoRefusal()
     proto.code = code.proto
+    // Texts are clipped, since a refusal must arrive rather than be exact.
     proto.message = clipped(message, to: WireLimits.sentenceBytes)
     proto.hint = clipped(hint.words(wording), to: WireLimits.sentenceBytes)
     if let advice = hint.code { proto.advice = advice }
     if !operations.isEmpty { proto.operations = ProtoOperations(operations) }
+    // Clamped to what readers accept: a negative or absurd wait would make the refusal itself
+    // malformed.
     if let retryAfter {
       proto.retryAfter = min(max(retryAfter, .zero), Limits.longestRetryAfter).nanoseconds
     }
     proto.lacksRoom = lacksRoom
     return proto
   }
+  /// An unknown code is BAD_REQUEST: the client does not repeat the request, and shows the message
+  /// (G32).
   init(proto: ProtoRefusal) throws(WireError) {
     let retryAfter = try span(proto.retryAfter, "refusal.retry_after")
     if retryAfter > Limits.longestRetryAfter {
@@ -123,12 +142,14 @@ extension Refusal: WireWorded {
     self.init(
       Code(wireNumber: proto.code.rawValue) ?? .badRequest,
       try text(proto.message, WireLimits.sentenceBytes, "refusal.message"),
+      // The hint in words is the fallback for a code that is not known here.
       hint: try Advice(code: proto.advice) ?? .text(hint),
       operations: try proto.operations.words(Limits.operationsPerGraph, "refusal.operations"),
       retryAfter: retryAfter == .zero ? nil : retryAfter, lacksRoom: proto.lacksRoom)
   }
 }
 
+/// A range without any version would be compatible with nothing, and is refused as malformed.
 extension ProtocolVersions: WireConvertible {
   var proto: ProtoProtocolVersions {
     var proto = ProtoProtocolVersions()
@@ -142,6 +163,7 @@ extension ProtocolVersions: WireConvertible {
   }
 }
 
+/// Seven spans; a worker lives by those of its coordinator, not by its own.
 extension Timing: WireConvertible {
   var proto: ProtoTiming {
     var proto = ProtoTiming()
@@ -167,6 +189,8 @@ extension Timing: WireConvertible {
   }
 }
 
+/// A piece of a log, on its way from a worker over the coordinator to a client. Bytes are raw, as
+/// the operation wrote them.
 extension LogChunk: WireConvertible {
   var proto: ProtoLogChunk {
     var proto = ProtoLogChunk()
@@ -178,6 +202,7 @@ extension LogChunk: WireConvertible {
     proto.problem = clipped(problem, to: Limits.reasonBytes)
     return proto
   }
+  /// Offsets and sizes are clamped, since they are measured on another machine.
   init(proto: ProtoLogChunk) throws(WireError) {
     self.init(
       number: proto.number, offset: min(proto.offset, Limits.measuredAmount),
@@ -187,6 +212,7 @@ extension LogChunk: WireConvertible {
   }
 }
 
+/// The shown numbers of an array, as runs: 0, 10, 20 … is one.
 extension ProtoIndexRuns {
   init(_ runs: [IndexRun]) {
     self.init()
@@ -195,6 +221,8 @@ extension ProtoIndexRuns {
     step = omitted(runs.map(\.step), ifAll: 1)
   }
 
+  /// Throws for more runs than `WireLimits.indexRuns`. Whether they cover all elements is checked
+  /// with the graph.
   func words(_ field: String) throws(WireError) -> [IndexRun] {
     try checkCount(first.count, WireLimits.indexRuns, field)
     try checkEqual(count.count, first.count, field)
@@ -207,21 +235,32 @@ extension ProtoIndexRuns {
 
 /// Limits that only this module needs; all others are in `Limits`.
 enum WireLimits {
+  /// Values of one label that a requirement accepts.
   static let valuesPerRequirement = 1_024
+  /// Types that one worker registers, and types that one block operation calls.
   static let typesPerWorker = 4_096
   /// Leaves room for a graph's own queue, which is shown as `GRAPH/name`.
   static let queueNameBytes = 2 * Limits.nameBytes
+  /// All exit statuses and signals one by one, with room to spare.
   static let retryReasons = 512
+  /// Runs of shown numbers of one array. Single numbers without a common step cost a run each.
   static let indexRuns = 1_000_000
+  /// Four times as many as there are exit statuses.
   static let exitStatuses = 1_024
+  /// Ranges of graphs in one selection.
   static let graphRanges = 65_536
+  /// A sentence of a refusal, an endpoint, a command line as it is shown.
   static let sentenceBytes = 64 * 1024
   /// Leaves room for an operation, which is shown as `GRAPH/name/element`.
   static let advisedNameBytes = 2 * Limits.nameBytes
+  /// Lines of one explanation.
   static let sentencesPerExplanation = 1_000
+  /// Dependencies and obstacles that a row shows. A person reads no more of them.
   static let needsPerRow = 100
   static let blockersPerRow = 100
+  /// Edges between elements in the structure of a graph: more make no drawing.
   static let edgesShown = 10_000
+  /// Earlier attempts of one operation in a row.
   static let attemptsPerRow = 10_000
   /// Nesting of messages; our deepest message has 8 levels.
   static let depth = 12

@@ -1,9 +1,13 @@
 // Converts dispatches ⇄ columns. A plain dispatch costs an index and a position; arguments, inputs
 // and local dependencies are sparse.
+// One message may hand a worker 65,536 operations of one array: they differ in their index and
+// little else. Template, priority, queue and service are runs for that reason.
 
 import OpClusterModel
 
 extension ProtoDispatches {
+  /// - Parameter dispatches: In the order of sending, which is not the order of starting: that
+  /// follows from queue, priority and place (S47).
   init(_ dispatches: [Dispatch]) {
     self.init()
     var attempts = AttemptColumns(capacity: dispatches.count)
@@ -14,6 +18,7 @@ extension ProtoDispatches {
     var places: [Int64] = []
     places.reserveCapacity(dispatches.count)
     var runsAreFirst = true
+    // Places of neighbours in line are neighbours too, so the differences are small.
     var last: UInt64 = 0
     var sparse = SparseParts()
     for at in dispatches.indices {
@@ -31,6 +36,8 @@ extension ProtoDispatches {
     self.attempts = attempts.finish()
     template = templates.values
     templateCount = templates.counts
+    // The three comparisons with one value leave out the columns of a usual message. An empty
+    // message has no runs and gets none.
     if priorities.values != [.normal] {
       priority = priorities.values.map(\.proto)
       priorityCount = priorities.counts
@@ -44,14 +51,20 @@ extension ProtoDispatches {
       serviceCount = services.counts
     }
     placeDelta = omitted(places, ifAll: 0)
+    // Separate from the loop, since nearly every dispatch is a first run, and then no column is
+    // built.
     if !runsAreFirst { run = dispatches.map(\.run) }
     sparse.finish(into: &self)
   }
 
+  /// Throws before the first dispatch is made if a dense column has another length. Whether a
+  /// template was announced is for the worker to check.
   func words(_ limit: Int) throws(WireError) -> [Dispatch] {
     let attempts = try attempts.words(limit, "dispatches.attempts")
     let count = attempts.count
     let templates = try expanded(template, templateCount, total: count, "dispatches.template")
+    // Both columns must be absent for the default: counts without values are a mistake of the
+    // sender.
     let levels =
       priority.isEmpty && priorityCount.isEmpty
       ? []
@@ -61,6 +74,7 @@ extension ProtoDispatches {
     let priorities = try Column(levels, count: count, else: .normal, "dispatches.priority")
     let lines =
       queue.isEmpty && queueCount.isEmpty
+      // Queue 0 is the main queue, and a coordinator that has no others leaves the columns out.
       ? [] : try expanded(queue, queueCount, total: count, "dispatches.queue")
     let queues = try Column(lines, count: count, else: QueueID.main.number, "dispatches.queue")
     let services = try Column(
@@ -79,6 +93,7 @@ extension ProtoDispatches {
       dispatch.service = services[at]
       dispatches.append(dispatch)
     }
+    // Sparse parts last: their positions point into the dispatches that exist now.
     try readArguments(into: &dispatches)
     try readInputs(into: &dispatches)
     try readAwaits(into: &dispatches)
@@ -86,6 +101,8 @@ extension ProtoDispatches {
     return dispatches
   }
 
+  /// Returns an empty column, which means the default service everywhere, if both columns are
+  /// absent.
   private func serviceWords(_ count: Int) throws(WireError) -> [QualityOfService] {
     if service.isEmpty, serviceCount.isEmpty { return [] }
     return try expanded(
@@ -95,6 +112,7 @@ extension ProtoDispatches {
 
   /// The limit is that of a payload: blocks that were added later may be longer than an element's
   /// own argument.
+  /// An argument is opaque here; `ElementValues` or `Blocks` reads it at the worker.
   private func readArguments(into dispatches: inout [Dispatch]) throws(WireError) {
     let arguments = argument
     let positions = try SparsePositions.read(
@@ -105,6 +123,8 @@ extension ProtoDispatches {
     }
   }
 
+  /// Inputs of all dispatches stand in one list. The counts must use it up exactly, so that no
+  /// dispatch gets another's inputs.
   private func readInputs(into dispatches: inout [Dispatch]) throws(WireError) {
     let all = try inputs.words()
     let counts = inputCount
@@ -118,6 +138,8 @@ extension ProtoDispatches {
     }
   }
 
+  /// Laid out as inputs are. Few operations wait for one of their own worker, mostly the next stage
+  /// of a pipeline (S151).
   private func readAwaits(into dispatches: inout [Dispatch]) throws(WireError) {
     let operations = try awaits.words(Limits.operationsPerGraph, "dispatches.awaits")
     let policies = try EdgePolicy.column(awaitPolicy, "dispatches.await_policy")
@@ -137,6 +159,7 @@ extension ProtoDispatches {
 }
 
 extension ProtoDispatches {
+  /// A name counts only where an operation is not in its template's queue any more.
   private func readQueueNames(into dispatches: inout [Dispatch]) throws(WireError) {
     let field = "dispatches.queue_name"
     let positions = try SparsePositions.read(
@@ -148,6 +171,8 @@ extension ProtoDispatches {
 }
 
 /// Collects arguments, inputs, awaits and queue names of the dispatches that have any.
+/// The writers of the `…At` columns. A dispatch that has nothing costs four comparisons and no
+/// byte.
 private struct SparseParts {
   var argumentAt = SparsePositions()
   var arguments: [[UInt8]] = []
@@ -160,6 +185,7 @@ private struct SparseParts {
   var queueNameAt = SparsePositions()
   var queueNames = NameTable()
 
+  /// - Parameter position: Among all dispatches of the message, ascending.
   mutating func append(_ dispatch: Dispatch, at position: Int) {
     if !dispatch.argument.isEmpty {
       argumentAt.append(position)
@@ -181,6 +207,7 @@ private struct SparseParts {
     }
   }
 
+  /// Writes empty columns for what no dispatch has: protobuf sends nothing for them.
   func finish(into proto: inout ProtoDispatches) {
     proto.argumentAt = argumentAt.differences
     proto.argument = arguments.map { data($0) }
@@ -201,7 +228,11 @@ private struct SparseParts {
   }
 }
 
+/// An input is what a dependent may know of one direct dependency, also of one that left no output
+/// (S139).
 extension ProtoDependencyInputs {
+  /// - Parameter inputs: Grouped by dispatch, in the order in which the dependencies were added
+  /// (S135).
   init(_ inputs: [DependencyInput]) {
     self.init()
     var table = NameTable()
@@ -216,11 +247,14 @@ extension ProtoDependencyInputs {
     operations = ProtoOperations(inputs.map(\.operation))
     names = table.names
     name = omitted(table.positions, ifAll: 0)
+    // 0 must mean "a plain operation", so indices are sent one higher; 64 bits hold the highest one
+    // plus 1.
     indexPlusOne = omitted(inputs.map { $0.index.map { UInt64($0) + 1 } ?? 0 }, ifAll: 0)
     outcome = omitted(inputs.map(\.outcome.proto), ifAll: .succeeded)
     outputAt = positions.differences
   }
 
+  /// Throws `outOfRange` for an index that does not fit 32 bits after the 1 is taken off.
   func words() throws(WireError) -> [DependencyInput] {
     let field = "inputs"
     let operations = try operations.words(Limits.operationsPerGraph, field)

@@ -1,15 +1,19 @@
 // Encodes events in columns. Every change of every operation makes an event, so an event costs only
 // a few bytes and about a dozen nanoseconds.
+// The reader is in `EventReader.swift`. Columns of a kind's own data have an entry only where an
+// event of that kind is: the kinds column says where.
 
 import OpClusterModel
 
 extension ProtoEvents {
+  /// For batches of a subscription, whose events are single.
   init(_ events: [Event]) {
     var columns = EventColumns(capacity: events.count)
     for event in events { columns.append(event, length: 1) }
     self = columns.finish()
   }
 
+  /// For the event log, where a run of neighbouring operations is one entry.
   init(runs: [EventRun]) {
     var columns = EventColumns(capacity: runs.count)
     for run in runs { columns.append(run.first, length: run.count) }
@@ -18,18 +22,25 @@ extension ProtoEvents {
 }
 
 /// Collects events for `ProtoEvents`.
+/// Frequent columns are collected in arrays of their own and set once at the end: each access to a
+/// generated message costs more than an append. Rare ones go straight into the message.
 private struct EventColumns {
+  /// Events of one turn share both, so a stamp is sent once for all of them.
   private struct Stamp: Equatable {
     var commit: UInt64
     var time: Int64
   }
 
+  /// Holds the rare columns while events are appended.
   private var proto = ProtoEvents()
   private var kinds: [UInt8] = []
   private var lengths: [UInt32] = []
+  /// Differences to the event before; sent only if one of them is not the expected next.
   private var sequences: [Int64] = []
+  /// Whether each event continues where the one before ended, as in the log.
   private var isGapless = true
   private var lastSequence: UInt64 = 0
+  /// The sequence behind the last event or run.
   private var nextSequence: UInt64 = 0
   private var stamps = ValueRuns<Stamp>()
   private var subjects = ValueRuns<ProtoEventSubject>()
@@ -49,6 +60,9 @@ private struct EventColumns {
     operations = OperationColumns(capacity: capacity)
   }
 
+  /// O(1) amortised.
+  ///
+  /// - Parameter length: How many neighbours the event stands for, 1 or more.
   mutating func append(_ event: Event, length: UInt32) {
     appendSequence(event.sequence, length: length)
     stamps.append(Stamp(commit: event.commit.number, time: event.time.milliseconds))
@@ -56,6 +70,7 @@ private struct EventColumns {
     append(event.kind)
   }
 
+  /// The first sequence has a field of its own, so the first difference is 0.
   private mutating func appendSequence(_ sequence: UInt64, length: UInt32) {
     if lengths.isEmpty {
       proto.firstSequence = sequence
@@ -69,6 +84,8 @@ private struct EventColumns {
     lengths.append(length)
   }
 
+  /// The subject's number goes to the column of its kind: operations have columns of their own, as
+  /// nearly all events are about them.
   private mutating func append(_ subject: Event.Subject) {
     switch subject {
     case .operation(let operation, let own):
@@ -81,11 +98,15 @@ private struct EventColumns {
     }
   }
 
+  /// Graphs, queues and workers share one column of numbers; the column of subjects tells them
+  /// apart.
   private mutating func append(_ subject: ProtoEventSubject, _ number: UInt32) {
     subjects.append(subject)
     proto.thing.append(number)
   }
 
+  /// One entry in each column that the kind has, in the order of events. A new kind needs its line
+  /// here, in `wireKind`, and in the reader.
   private mutating func append(_ kind: Event.Kind) {
     kinds.append(UInt8(truncatingIfNeeded: kind.wireKind.rawValue))
     switch kind {
@@ -109,6 +130,8 @@ private struct EventColumns {
     case .enqueued(let queue): proto.enqueuedIn.append(queue.number)
     case .queueCount(let count): proto.queueCount.append(count)
     case .workerSetAside(let stage, let reason):
+      // A stage that is not named stands as graph 0, since the column needs an entry for each
+      // event.
       proto.stage.append(stage?.proto ?? ProtoStageName())
       proto.trouble.append(clipped(reason, to: Limits.diagnosticBytes))
     case .workerResumed(let stage): proto.stage.append(stage?.proto ?? ProtoStageName())
@@ -118,6 +141,7 @@ private struct EventColumns {
     }
   }
 
+  /// An empty batch stays an empty message, without the first sequence.
   consuming func finish() -> ProtoEvents {
     if kinds.isEmpty { return proto }
     proto.kinds = data(kinds)
@@ -130,6 +154,7 @@ private struct EventColumns {
       last = stamp
     }
     proto.commitCount = stamps.counts
+    // Nearly all batches are about operations alone.
     if subjects.values != [.operation] {
       proto.subject = subjects.values
       proto.subjectCount = subjects.counts
@@ -146,6 +171,7 @@ private struct EventColumns {
   }
 }
 
+/// A flag of an event becomes two kinds, which spares a column for it.
 extension Event.Kind {
   /// The kind's number on the wire; the kind's data stands in other columns.
   fileprivate var wireKind: ProtoEventKind {

@@ -1,14 +1,20 @@
 // Decodes events from columns: walks the kinds and takes each kind's data from the other columns.
 // Checks every length.
+// The writer is in `EventColumns.swift`. The coordinator reads its own log of events by it, and
+// clients read batches.
 
 import OpClusterModel
 
 extension ProtoEvents {
+  /// Keeps runs as they are: at most `limit` events, however few entries stand for them. The limit
+  /// is counted over the lengths, so that a few bytes cannot claim a billion events.
   func runs(_ limit: Int) throws(WireError) -> [EventRun] {
     var reader = try EventReader(self, limit)
     return try reader.read()
   }
 
+  /// Expands runs: memory grows with the events, so `limit` bounds it. Most batches have no runs,
+  /// and then the result has as many entries as the columns.
   func words(_ limit: Int) throws(WireError) -> [Event] {
     var events: [Event] = []
     let runs = try runs(limit)
@@ -21,18 +27,24 @@ extension ProtoEvents {
 }
 
 /// A column that is read from the front; each event that has a value takes one.
+/// Columns of a kind's data are shorter than the column of kinds: their entries belong to the
+/// events of that kind, in order. Running out is an error, and so is a rest.
 private struct Supply<Value> {
   private let values: [Value]
+  /// The value for every event if the column was left out; nil where the column must be there.
   private let fallback: Value?
   private let field: String
+  /// The entries taken so far; `checkUsed` compares it with all of them in the end.
   private var next = 0
 
   init(_ values: [Value], else fallback: Value? = nil, _ field: String) {
     self.values = values
+    // A column with entries has no fallback: it must have one for each event of its kind.
     self.fallback = values.isEmpty ? fallback : nil
     self.field = field
   }
 
+  /// O(1). Throws `unequalColumns` if the events want more than the column has.
   mutating func take() throws(WireError) -> Value {
     if let fallback { return fallback }
     guard next < values.count else { throw WireError(field, .unequalColumns) }
@@ -40,16 +52,24 @@ private struct Supply<Value> {
     return values[next - 1]
   }
 
+  /// Throws if entries are left over: then some event was read as another kind than it was written.
   func checkUsed() throws(WireError) { try checkEqual(next, values.count, field) }
 }
 
+/// Reads all columns side by side in one pass, O(events). Nothing of it is kept when a length does
+/// not fit.
 private struct EventReader {
+  /// One byte per event: the number of its kind in `proto/`.
   private let kinds: [UInt8]
+  /// How many neighbours each event stands for; 1 in all batches for clients.
   private let lengths: Column<UInt32>
+  /// Empty if the sequences have no gaps, which holds for the log but not for a selection of it.
   private let sequenceDeltas: [Int64]
   private let firstSequence: UInt64
+  /// One for each run of events with the same commit and time, which is mostly a turn.
   private let stamps: [(commit: CommitIndex, time: WallTime)]
   private let stampCounts: [UInt32]
+  /// Operation, graph, queue or worker; operations if the column was left out.
   private let subjects: Column<ProtoEventSubject>
   private var operations: Supply<OperationID>
   private var ownSequences: Supply<UInt32>
@@ -70,6 +90,8 @@ private struct EventReader {
   private var stages: Supply<ProtoStageName>
   private var troubles: Supply<String>
 
+  /// Throws for columns of unequal length before anything is built from them. `limit` bounds the
+  /// entries here and the events they stand for.
   init(_ proto: ProtoEvents, _ limit: Int) throws(WireError) {
     kinds = try opaque(proto.kinds, limit, "events.kinds")
     let count = kinds.count
@@ -92,8 +114,10 @@ private struct EventReader {
       try proto.operations.words(limit, "events.operations"), "events.operations")
     ownSequences = Supply(proto.operationSequence, "events.operation_sequence")
     things = Supply(proto.thing, "events.thing")
+    // Success is what most operations end with, so a column of successes was left out.
     outcomes = Supply(proto.outcome, else: .succeeded, "events.outcome")
     reasons = Supply(try Self.reasons(proto, limit), "events.reason")
+    // The first run of an operation is what most events are about.
     attempts = Supply(proto.attempt, else: 1, "events.attempt")
     workers = Supply(proto.worker, "events.worker")
     causes = Supply(proto.cause, "events.cause")
@@ -112,6 +136,7 @@ private struct EventReader {
   }
 
   /// Checks the number of events that runs stand for against the limit.
+  /// Length 0 is refused: a run always has its first event.
   private func checkTotal(_ limit: Int) throws(WireError) {
     if lengths.values.isEmpty { return }
     var total = 0
@@ -122,6 +147,8 @@ private struct EventReader {
     }
   }
 
+  /// Differences wrap, so a stamp before the epoch or behind another clock is decoded and shown as
+  /// it is.
   private static func stamps(
     _ commits: [Int64], _ times: [Int64]
   ) throws(WireError) -> [(commit: CommitIndex, time: WallTime)] {
@@ -135,6 +162,8 @@ private struct EventReader {
     }
   }
 
+  /// One reason often covers a whole cancelled graph, so reasons are runs. The sum is checked
+  /// before the runs are expanded.
   private static func reasons(
     _ proto: ProtoEvents, _ limit: Int
   ) throws(WireError) -> [CancelReason] {
@@ -144,6 +173,7 @@ private struct EventReader {
     return try expanded(reasons, proto.reasonCount, total: total, "events.reason")
   }
 
+  /// Throws at the first event that cannot be read; what was read before it is dropped.
   mutating func read() throws(WireError) -> [EventRun] {
     var runs: [EventRun] = []
     runs.reserveCapacity(kinds.count)
@@ -151,6 +181,7 @@ private struct EventReader {
     var at = 0
     for (stamp, count) in zip(stamps, stampCounts) {
       for _ in 0..<count {
+        // A delta counts from the first sequence of the run before, not from its last.
         if !sequenceDeltas.isEmpty && at > 0 {
           sequence = runs[at - 1].first.sequence &+ UInt64(bitPattern: sequenceDeltas[at])
         }
@@ -160,6 +191,7 @@ private struct EventReader {
         let run = EventRun(first: event, count: lengths[at])
         try check(run)
         runs.append(run)
+        // Without deltas the next run continues where this one ends.
         sequence &+= UInt64(run.count)
         at += 1
       }
@@ -169,6 +201,8 @@ private struct EventReader {
   }
 
   /// Checks that a run's last index and last sequence number exist.
+  /// Only operations form runs: their indices and sequences count on. A run of another subject, or
+  /// one that leaves its type, is malformed.
   private func check(_ run: EventRun) throws(WireError) {
     if run.count == 1 { return }
     let further = run.count - 1
@@ -178,6 +212,7 @@ private struct EventReader {
     else { throw WireError("events.length", .outOfRange) }
   }
 
+  /// Takes the entry of the subject's column; an operation has a sequence of its own besides.
   private mutating func subject(
     _ subject: ProtoEventSubject
   ) throws(WireError) -> Event.Subject {
@@ -191,6 +226,8 @@ private struct EventReader {
     }
   }
 
+  /// Splits the kinds by how often they occur, and to keep each function short: most events are of
+  /// the kinds here.
   private mutating func kind(_ number: UInt8) throws(WireError) -> Event.Kind {
     let kind = ProtoEventKind(rawValue: Int(number)) ?? .unspecified
     switch kind {
@@ -210,6 +247,8 @@ private struct EventReader {
     }
   }
 
+  /// The kinds about graphs, queues and workers. The last resort is `steeredKind`, which refuses
+  /// unknown numbers.
   private mutating func rareKind(_ kind: ProtoEventKind) throws(WireError) -> Event.Kind {
     switch kind {
     case .graphSubmitted: return .graphSubmitted(operations: try submitted.take())
@@ -236,6 +275,7 @@ private struct EventReader {
   }
 
   /// Returns nil for any stage.
+  /// Graph 0 stands for any stage: a worker that can start nothing is set aside as a whole.
   private mutating func stage() throws(WireError) -> StageName? {
     let stage = try stages.take()
     return stage.graph == 0 ? nil : try StageName(proto: stage)
@@ -256,6 +296,7 @@ private struct EventReader {
     }
   }
 
+  /// Every column at once: an entry left over anywhere refuses the message.
   private func checkUsed() throws(WireError) {
     try operations.checkUsed()
     try ownSequences.checkUsed()

@@ -1,10 +1,14 @@
 // Converts the records of one turn ⇄ `ProtoTurn`. Runs of operations stay runs; neighbouring ends
 // of attempts share columns.
+// A turn is one row of the journal, written with one commit. Its facts keep the order in which they
+// were decided, since replay applies them one by one. The state that they lead to is in
+// OpClusterScheduling; parts of snapshots are in `SnapshotCodec.swift`.
 
 import OpClusterModel
 
 extension ProtoTurn {
   /// - Parameter submissions: The submissions that are encoded already.
+  /// One fact for each record, except that neighbouring ends of attempts become one.
   init(_ records: [Record], submissions: [GraphID: [UInt8]]) {
     self.init()
     facts.reserveCapacity(records.count)
@@ -15,6 +19,8 @@ extension ProtoTurn {
         endings.append(operation, result, to: &facts)
       case .attemptFailed(let operation, let result, let at):
         endings.append(operation, result, triedAgainAfter: at, to: &facts)
+      // The submission stands as bytes in a field of bytes, so that it is encoded once for the
+      // journal and for the history.
       case .submitted(let graph, let submission, let fingerprint, let at):
         endings.flush(to: &facts)
         var fact = ProtoFacts()
@@ -32,6 +38,7 @@ extension ProtoTurn {
     endings.flush(to: &facts)
   }
 
+  /// Order is kept. Throws for a fact without a body, which a later release has written.
   func words() throws(WireError) -> [Record] {
     var records: [Record] = []
     records.reserveCapacity(facts.count)
@@ -54,17 +61,25 @@ extension ProtoTurn {
 }
 
 /// Collects neighbouring records of ends until a record of another kind comes.
+/// Thousands of operations end in one turn, each with a status of its own. In columns each costs a
+/// few bytes. Ends that end the operation and ends that do not are different facts, so they never
+/// share columns.
 private struct Endings {
+  /// In the order of the records, as are the two below.
   var operations: [OperationID] = []
   var results: [AttemptResult] = []
   /// Only of attempts after which the operation is tried again.
   var moments: [WallTime] = []
+  /// Which of the two facts is being collected.
   var endsOperation = true
 
+  /// - Parameter at: When an attempt was taken in after which another follows; nil for the
+  /// operation's end.
   mutating func append(
     _ operation: OperationID, _ result: AttemptResult, triedAgainAfter at: WallTime? = nil,
     to facts: inout [ProtoFacts]
   ) {
+    // The moment doubles as the kind: only attempts that are tried again have one.
     let endsOperation = at == nil
     if endsOperation != self.endsOperation { flush(to: &facts) }
     self.endsOperation = endsOperation
@@ -73,11 +88,14 @@ private struct Endings {
     if let at { moments.append(at) }
   }
 
+  /// Must run before a record of another kind is appended, or the order of the turn would change.
   mutating func flush(to facts: inout [ProtoFacts]) {
     if operations.isEmpty { return }
     var endings = ProtoEndings()
     endings.operations = ProtoOperations(operations)
     endings.results = ProtoAttemptResults(results)
+    // Journals of earlier releases have no moments either, and readers take an absent column for
+    // unknown times.
     if moments.contains(where: { $0 != .unknown }) { endings.at = moments.map(\.milliseconds) }
     var fact = ProtoFacts()
     fact.body = endsOperation ? .finished(endings) : .attemptFailed(endings)
@@ -88,7 +106,9 @@ private struct Endings {
   }
 }
 
+/// Used for both facts; the moments of ends that end the operation are unknown and unused.
 extension ProtoEndings {
+  /// Throws if results or moments are not one for each operation.
   fileprivate func words() throws(WireError) -> [(OperationID, AttemptResult, WallTime)] {
     let operations = try operations.words(Limits.operationsPerGraph, "endings.operations")
     let results = try results.words(operations.count, "endings.results")
@@ -100,11 +120,15 @@ extension ProtoEndings {
   }
 }
 
+/// The three initialisers and setters split one switch by groups, to keep functions short. Each
+/// group passes on what it does not know, and the last one names all cases: a new record does not
+/// compile before it has a place.
 extension ProtoFacts {
   /// Encodes any record except submissions and the ends of attempts.
   fileprivate init(_ record: Record) {
     self.init()
     switch record {
+    // `started` is the field of journals before lives had numbers, so it is only read.
     case .started(let life): begun = life.proto
     case .enqueued(let operations, let queue):
       enqueued.operations = ProtoOperations(operations)
@@ -130,6 +154,7 @@ extension ProtoFacts {
     }
   }
 
+  /// Facts about operations in bulk, and the parts of snapshots.
   private mutating func setOperations(_ record: Record) {
     switch record {
     case .dispatched(let worker, let runs):
@@ -138,6 +163,7 @@ extension ProtoFacts {
     case .recalled(let runs): recalled = runs.proto
     case .executing(let runs): executing = runs.proto
     case .succeeded(let runs): succeeded = runs.proto
+    // The older of two fields holds the usual case, one graph; earlier releases read it.
     case .cancelled(let runs, let reason) where runs.count == 1:
       cancelled.runs = runs[0].proto
       cancelled.reason = reason.proto
@@ -154,12 +180,14 @@ extension ProtoFacts {
     }
   }
 
+  /// Facts about single operations and graphs, mostly from requests.
   private mutating func setSteering(_ record: Record) {
     switch record {
     case .dependencyAdded(let from, let to, let policy):
       dependencyAdded.from = from.proto
       dependencyAdded.to = to.proto
       dependencyAdded.policy = policy.proto
+    // The policy stays unset: an edge is known by its ends.
     case .dependencyRemoved(let from, let to):
       dependencyRemoved.from = from.proto
       dependencyRemoved.to = to.proto
@@ -182,15 +210,18 @@ extension ProtoFacts {
       .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
       .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated,
       .graphsRemoved:
+      // Unreachable as long as the groups before take exactly these cases.
       preconditionFailure("a record of another group: \(record)")
     }
   }
 }
 
+/// A worker that could not start operations of a stage, or of any stage.
 extension ProtoWorkerTrouble {
   fileprivate init(_ worker: WorkerID, _ stage: StageName?) {
     self.init()
     self.worker = worker.number
+    // An absent stage means every operation, so it must not be set to an empty name.
     if let stage { self.stage = stage.proto }
   }
 
@@ -199,6 +230,7 @@ extension ProtoWorkerTrouble {
   }
 }
 
+/// Creating and changing a queue record the whole settings, so that replay needs no earlier fact.
 extension ProtoQueueFact {
   fileprivate init(_ queue: QueueID, _ settings: QueueSettings) {
     self.init()
@@ -207,9 +239,12 @@ extension ProtoQueueFact {
   }
 }
 
+/// Decodes what `init(_: Record)` wrote, and what earlier releases wrote.
 extension Record {
+  /// Numbers of graphs, queues and workers are taken as they are: only the state knows which exist.
   fileprivate init(_ body: ProtoFacts.OneOf_Body) throws(WireError) {
     switch body {
+    // A life of a journal before lives had numbers: its number is 0.
     case .started(let epoch): self = .started(CoordinatorLife(Epoch(epoch)))
     case .begun(let life): self = .started(CoordinatorLife(proto: life))
     case .submitted(let fact):
@@ -239,6 +274,7 @@ extension Record {
     }
   }
 
+  /// Facts about operations in bulk, and the parts of snapshots.
   private init(operations body: ProtoFacts.OneOf_Body) throws(WireError) {
     switch body {
     case .dispatched(let fact):
@@ -246,11 +282,14 @@ extension Record {
     case .recalled(let runs): self = .recalled(try OperationRuns(proto: runs))
     case .executing(let runs): self = .executing(try OperationRuns(proto: runs))
     case .succeeded(let runs): self = .succeeded(try OperationRuns(proto: runs))
+    // One graph is a list with one entry: both fields become the same record.
     case .cancelled(let fact):
       self = .cancelled(
         [try OperationRuns(proto: fact.runs)], try CancelReason(proto: fact.reason))
     case .cancelledGraphs(let fact):
       self = .cancelled(
+        // Each entry is one graph with operations that have not ended, so their limit bounds the
+        // list.
         try list(fact.runs, Limits.pendingOperations, "cancelled_graphs.runs"),
         try CancelReason(proto: fact.reason))
     case .restoredGraph(let state): self = .restoredGraph(try GraphState(proto: state))
@@ -266,6 +305,7 @@ extension Record {
     }
   }
 
+  /// Facts about single operations and graphs.
   private init(steering body: ProtoFacts.OneOf_Body) throws(WireError) {
     switch body {
     case .dependencyAdded(let edge):
@@ -294,6 +334,8 @@ extension Record {
       .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
       .cancelledGraphs, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys,
       .keysDated, .graphsRemoved:
+      // Unreachable: `started` to `graphsRemoved` were taken by the groups before, the ends of
+      // attempts by `ProtoTurn.words`.
       preconditionFailure("a fact of another group")
     }
   }

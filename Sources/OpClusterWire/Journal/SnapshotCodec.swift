@@ -1,11 +1,17 @@
 // Converts the parts of a snapshot ⇄ `LiveGraph`, `EndedGraph`, `Counters`.
+// A snapshot stands for all turns before it. It consists of records like a turn: for each live
+// graph its `submitted` and then its state, what is kept of ended graphs, their keys, and the
+// counters.
 
 import OpClusterModel
 
+/// Columns by index of the operation within its graph. The graph's shape is not here: its
+/// `submitted` fact goes before it in the snapshot.
 extension GraphState: WireConvertible {
   var proto: ProtoLiveGraph {
     var proto = ProtoLiveGraph()
     proto.graph = graph.number
+    // One byte per operation each; the columns of numbers below cost one to five.
     proto.phases = data(phases)
     proto.flags = data(flags)
     proto.outcomes = data(outcomes)
@@ -19,11 +25,14 @@ extension GraphState: WireConvertible {
     proto.failurePolicyTookEffect = failurePolicyTookEffect
     proto.scopeFailures = scopeFailures
     proto.basePlace = basePlace
+    // Sparse columns hold an index for each entry, since few operations change their place, queue
+    // or priority.
     proto.placeIndexDelta = differences(placeChanges.map(\.index))
     proto.placePriority = placeChanges.map(\.priority.proto)
     proto.place = placeChanges.map(\.place)
     if !outputs.isEmpty { proto.outputs = ProtoIndexedBytes(outputs) }
     proto.reasonIndexDelta = differences(reasons.map(\.index))
+    // A cancelled array has the same reason in every element, so reasons are runs.
     var runs = ValueRuns<CancelReason>()
     for entry in reasons { runs.append(entry.reason) }
     proto.reason = runs.values.map(\.proto)
@@ -41,6 +50,8 @@ extension GraphState: WireConvertible {
     return proto
   }
 
+  /// Throws for columns of other lengths than `phases`, and for bytes that are no phase or outcome.
+  /// Counts of failures are taken as they are.
   init(proto: ProtoLiveGraph) throws(WireError) {
     self.init(graph: GraphID(proto.graph))
     try readColumns(proto)
@@ -54,6 +65,7 @@ extension GraphState: WireConvertible {
     try readPlaces(proto)
     outputs = try proto.outputs.words(Limits.outputBytes, "graph.outputs")
     let causes: [CancelReason] = try list(
+      // The limit is that of operations: each reason needs one.
       proto.reason, Limits.operationsPerGraph, "graph.reason")
     let each = try expanded(
       causes, proto.reasonCount, total: proto.reasonIndexDelta.count, "graph.reason")
@@ -67,6 +79,8 @@ extension GraphState: WireConvertible {
   }
 
   /// Reads columns that have one entry per operation, or none at all.
+  /// An empty column means that no operation has anything there. The bytes are checked here since
+  /// the state stores them raw, without another look.
   private mutating func readColumns(_ proto: ProtoLiveGraph) throws(WireError) {
     let limit = Limits.operationsPerGraph
     phases = try opaque(proto.phases, limit, "graph.phases")
@@ -76,6 +90,7 @@ extension GraphState: WireConvertible {
     losses = proto.losses
     eventSequences = proto.eventSequences
     workers = proto.workers
+    // Each may be absent by itself: a graph without losses has no column of losses.
     let lengths = [
       flags.count, outcomes.count, attempts.count, losses.count, eventSequences.count,
       workers.count,
@@ -83,6 +98,7 @@ extension GraphState: WireConvertible {
     for length in lengths where length != 0 {
       try checkEqual(length, phases.count, "graph.columns")
     }
+    // Replay switches over phases; a byte outside of them would be a state that no rule covers.
     if phases.contains(where: { Phase(rawValue: $0) == nil }) {
       throw WireError("graph.phases", .outOfRange)
     }
@@ -91,6 +107,7 @@ extension GraphState: WireConvertible {
     }
   }
 
+  /// Operations whose priority or place in line was changed after the submission (S51, S52).
   private mutating func readPlaces(_ proto: ProtoLiveGraph) throws(WireError) {
     let field = "graph.place"
     let indices = sums(proto.placeIndexDelta)
@@ -103,6 +120,8 @@ extension GraphState: WireConvertible {
     }
   }
 
+  /// Operations between two attempts: since when they wait, and for how long. Negative lengths are
+  /// refused (S150).
   private mutating func readPauses(_ proto: ProtoLiveGraph) throws(WireError) {
     let field = "graph.pause"
     let indices = sums(proto.pauseIndexDelta)
@@ -117,6 +136,8 @@ extension GraphState: WireConvertible {
     }
   }
 
+  /// Operations that were enqueued after their graph, or moved; with the place that barriers count
+  /// by.
   private mutating func readQueues(_ proto: ProtoLiveGraph) throws(WireError) {
     let field = "graph.enqueued"
     let indices = sums(proto.enqueuedIndexDelta)
@@ -129,13 +150,17 @@ extension GraphState: WireConvertible {
   }
 }
 
+/// One opaque value for some operations: their outputs, or the blocks that were added to them.
 extension ProtoIndexedBytes {
+  /// - Parameter entries: Ascending by index, so that the differences stay small.
   fileprivate init(_ entries: [GraphState.OutputEntry]) {
     self.init()
     indexDelta = differences(entries.map(\.index))
     bytes = entries.map { data($0.output) }
   }
 
+  /// - Parameter limit: Bytes of one value; the number of values is bounded by the operations of a
+  /// graph.
   fileprivate func words(
     _ limit: Int, _ field: String
   ) throws(WireError) -> [GraphState.OutputEntry] {
@@ -151,6 +176,7 @@ extension ProtoIndexedBytes {
   }
 }
 
+/// Edges that requests added or removed; those of the submission are known from it.
 extension ProtoLiveEdges {
   fileprivate init(_ edges: [GraphState.AddedEdge]) {
     self.init()
@@ -159,6 +185,8 @@ extension ProtoLiveEdges {
     policy = edges.map(\.policy.proto)
   }
 
+  /// Every edge has a policy here, in contrast to a submission's edges, where one may stand for
+  /// all.
   fileprivate func words(_ field: String) throws(WireError) -> [GraphState.AddedEdge] {
     let operations = try from.words(Limits.elementEdgesPerGraph, field)
     let policies = try EdgePolicy.column(policy, field)
@@ -171,26 +199,33 @@ extension ProtoLiveEdges {
   }
 }
 
+/// Kept for edges and continued graphs that later submissions bring (S27). It has no names and no
+/// edges: nobody asks for them again.
 extension EndedGraph: WireConvertible {
   var proto: ProtoEndedGraph {
     var proto = ProtoEndedGraph()
     proto.graph = graph.number
+    // Empty in snapshots of this release, where keys are records of their own.
     proto.key = key.text
     proto.fingerprint = fingerprint
     proto.outcome = outcome.proto
     proto.operationCount = operationCount
     proto.outcomes = data(outcomes)
     if !outputs.isEmpty { proto.outputs = ProtoIndexedBytes(outputs) }
+    // Tells apart an operation that left nothing from one whose output was given up.
     proto.outputsForgotten = outputsAreForgotten
     proto.secrets = secrets
     proto.submitter = submitter
     return proto
   }
 
+  /// Throws `outOfRange` for a byte that is no ending; an operation that has not ended cannot be in
+  /// a graph that has.
   init(proto: ProtoEndedGraph) throws(WireError) {
     let count = Int(proto.operationCount)
     try checkCount(count, Limits.operationsPerGraph, "ended.operation_count")
     let outcomes = try opaque(proto.outcomes, max(count, 1), "ended.outcomes")
+    // One byte stands for all operations: most graphs end with successes alone.
     if outcomes.count != 1 { try checkEqual(outcomes.count, count, "ended.outcomes") }
     if outcomes.contains(where: { !isEnding($0) }) {
       throw WireError("ended.outcomes", .outOfRange)
@@ -208,6 +243,8 @@ extension EndedGraph: WireConvertible {
   }
 }
 
+/// Keys outlive the rest of their graphs, in order of their ends: so long a repeated submission is
+/// recognised (G19).
 extension ProtoKeptKeys {
   init(_ kept: [KeptKey]) {
     self.init()
@@ -218,6 +255,7 @@ extension ProtoKeptKeys {
     since = kept.map(\.since.milliseconds)
   }
 
+  /// At most `Limits.keysPerFact`; more keys are several records.
   func words() throws(WireError) -> [KeptKey] {
     let count = key.count
     try checkCount(count, Limits.keysPerFact, "restored_keys.key")
@@ -240,6 +278,7 @@ extension ProtoKeptKeys {
   }
 }
 
+/// Numbers that must never be used twice, also not after a restart from this snapshot.
 extension Counters: WireConvertible {
   var proto: ProtoCounters {
     var proto = ProtoCounters()
@@ -249,6 +288,7 @@ extension Counters: WireConvertible {
     proto.lastWorker = lastWorker
     proto.lastPlace = lastPlace
     proto.lastEvent = lastEvent
+    // The lives of the coordinator by which peers are told that they know another history.
     for known in lives {
       proto.lifeEpochs.append(known.life.epoch.number)
       proto.lifeNumbers.append(known.life.number)
@@ -257,6 +297,7 @@ extension Counters: WireConvertible {
     }
     return proto
   }
+  /// Throws for more lives than are remembered, or for columns of other lengths.
   init(proto: ProtoCounters) throws(WireError) {
     self.init()
     epoch = Epoch(proto.epoch)
@@ -279,4 +320,7 @@ extension Counters: WireConvertible {
 }
 
 /// Whether the byte is an outcome; the coordinator sets the top bit for a harmless skip.
+/// Bit 7 is no outcome: it says that a skip does not count against the graph.
+///
+/// - Parameter raw: One byte of a column of outcomes.
 private func isEnding(_ raw: UInt8) -> Bool { Outcome(rawValue: raw & 0x7F) != nil }

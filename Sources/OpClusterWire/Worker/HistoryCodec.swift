@@ -1,7 +1,11 @@
 // Converts a life of the coordinator, and a position in its history. No value of them is malformed.
+// A journal may be restored from a copy: then its epochs are counted once more, and peers know
+// commits that it does not have. A random number for each life, and positions in it, tell such
+// histories apart.
 
 import OpClusterModel
 
+/// Number 0 belongs to lives of journals that had none.
 extension CoordinatorLife {
   var proto: ProtoCoordinatorLife {
     var proto = ProtoCoordinatorLife()
@@ -14,6 +18,8 @@ extension CoordinatorLife {
   }
 }
 
+/// A worker and a coordinator exchange it in hello and welcome: how far either knows the log of
+/// commits.
 extension HistoryMark {
   var proto: ProtoHistoryMark {
     var proto = ProtoHistoryMark()
@@ -26,6 +32,7 @@ extension HistoryMark {
   }
 }
 
+/// A subscriber brings it along: the newest event that it knows, and the life that numbered it.
 extension EventMark {
   var proto: ProtoEventMark {
     var proto = ProtoEventMark()

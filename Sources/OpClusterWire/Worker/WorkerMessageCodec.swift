@@ -1,8 +1,12 @@
 // Converts the conversation of worker and coordinator in both directions, except reports and
 // orders, which have files of their own.
+// The order of a conversation: hello, welcome or refusal, then reports and orders until a goodbye.
+// A hello at any time begins it anew. Rules about that are in OpClusterExecution and
+// OpClusterScheduling, not here.
 
 import OpClusterModel
 
+/// Everything that a worker sends; the answers to it are `CoordinatorMessage`.
 extension WorkerMessage: WireConvertible {
   var proto: ProtoWorkerMessage {
     var proto = ProtoWorkerMessage()
@@ -11,12 +15,15 @@ extension WorkerMessage: WireConvertible {
     case .report(let report): proto.report = report.proto
     case .logChunk(let chunk): proto.logChunk = chunk.proto
     case .goodbye(let lastReport):
+      // The last report's number tells the coordinator whether it has heard everything. 0 is said
+      // by earlier releases, and means that they do not tell.
       proto.goodbye = ProtoWorkerGoodbye()
       proto.goodbye.lastReport = lastReport
     }
     return proto
   }
 
+  /// Throws `missing` for a kind of message that only a later release has.
   init(proto: ProtoWorkerMessage) throws(WireError) {
     switch proto.body {
     case .hello(let hello): self = .hello(try WorkerHello(proto: hello))
@@ -28,22 +35,28 @@ extension WorkerMessage: WireConvertible {
   }
 }
 
+/// A worker's whole account of itself: what it is, what it can do, and what it has in hand from
+/// earlier conversations.
 extension WorkerHello: WireConvertible {
   var proto: ProtoWorkerHello {
     var proto = ProtoWorkerHello()
     proto.versions = versions.proto
     proto.build = build
     proto.name = name
+    // Random for each life of the process: a restarted worker is never taken for the one before.
     proto.session = session.number
     proto.capacity = ProtoResources(capacity)
     proto.labels = labels.map(\.proto)
     proto.types = types.map(\.proto)
     if !assigned.isEmpty { proto.assigned = ProtoAttempts(assigned) }
     if !executing.isEmpty { proto.executing = ProtoAttempts(executing) }
+    // Absent before the first welcome: there is nothing to compare with the coordinator's journal
+    // yet.
     if let known { proto.known = known.proto }
     return proto
   }
 
+  /// Attempts in hand have the limit of a message's entries.
   init(proto: ProtoWorkerHello) throws(WireError) {
     self.init(
       versions: try ProtocolVersions(proto: proto.versions),
@@ -59,6 +72,8 @@ extension WorkerHello: WireConvertible {
 }
 
 /// `[A-Za-z0-9._:-]{1,128}`
+/// Stricter than other names, so that it needs no quoting in commands, logs and tables. An empty
+/// one throws `outOfRange` as well.
 private func workerName(_ name: String) throws(WireError) -> String {
   let isFitting = name.utf8.allSatisfy { byte in
     switch byte {
@@ -73,6 +88,7 @@ private func workerName(_ name: String) throws(WireError) -> String {
   return try text(name, Limits.nameBytes, "hello.name")
 }
 
+/// Every report and every order names its conversation; what comes from an earlier one is dropped.
 extension Conversation: WireConvertible {
   var proto: ProtoConversation {
     var proto = ProtoConversation()
@@ -81,6 +97,7 @@ extension Conversation: WireConvertible {
     proto.increment = increment
     return proto
   }
+  /// No number is malformed: whether it is the conversation of now is compared later.
   init(proto: ProtoConversation) throws(WireError) {
     self.init(
       epoch: Epoch(proto.epoch), session: WorkerSession(proto.session),
@@ -88,6 +105,7 @@ extension Conversation: WireConvertible {
   }
 }
 
+/// The coordinator sends these to workers, and a worker to its child processes.
 extension CoordinatorMessage: WireWorded {
   func proto(_ wording: (Advice) -> String) -> ProtoCoordinatorMessage {
     var proto = ProtoCoordinatorMessage()
@@ -100,6 +118,8 @@ extension CoordinatorMessage: WireWorded {
     return proto
   }
 
+  /// A client's address answers with other messages on the same numbers, so this is where a wrong
+  /// port is noticed.
   init(proto: ProtoCoordinatorMessage) throws(WireError) {
     switch proto.body {
     case .welcome(let welcome): self = .welcome(try Welcome(proto: welcome))
@@ -114,6 +134,7 @@ extension CoordinatorMessage: WireWorded {
   }
 }
 
+/// Begins a conversation: numbers of reports and orders start at 1 after it.
 extension Welcome: WireConvertible {
   var proto: ProtoWelcome {
     var proto = ProtoWelcome()
@@ -126,6 +147,8 @@ extension Welcome: WireConvertible {
     if let known { proto.known = known.proto }
     return proto
   }
+  /// The limit of stale attempts is twice that of a list: a hello names two lists, and all of them
+  /// may be stale.
   init(proto: ProtoWelcome) throws(WireError) {
     self.init(
       conversation: try Conversation(proto: proto.conversation), version: proto.version,
@@ -137,6 +160,8 @@ extension Welcome: WireConvertible {
   }
 }
 
+/// `number` belongs to the coordinator, which asks for several clients at once and tells the
+/// answers apart by it.
 extension LogRequest: WireConvertible {
   var proto: ProtoLogRequest {
     var proto = ProtoLogRequest()
@@ -147,6 +172,7 @@ extension LogRequest: WireConvertible {
     proto.maximumBytes = maximumBytes
     return proto
   }
+  /// A negative offset counts from the end. The worker clamps the length to `Limits.logChunkBytes`.
   init(proto: ProtoLogRequest) throws(WireError) {
     self.init(
       number: proto.number, attempt: try AttemptID(proto: proto.attempt),

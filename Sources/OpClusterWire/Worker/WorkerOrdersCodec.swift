@@ -1,7 +1,11 @@
 // Converts one turn's orders for one worker ⇄ `WorkerOrders`.
+// Orders are numbered, and a worker that misses a number says hello anew: nothing in them has to be
+// repeated by itself (G34).
 
 import OpClusterModel
 
+/// Orders leave after the commit that decided them (G3). A heartbeat holds acknowledgements alone,
+/// and may overtake orders that wait for the disk.
 extension WorkerOrders: WireConvertible {
   var proto: ProtoWorkerOrders {
     var proto = ProtoWorkerOrders()
@@ -10,6 +14,7 @@ extension WorkerOrders: WireConvertible {
     proto.acknowledged = acknowledged
     proto.heard = heard
     proto.commit = commit.number
+    // The rest would be empty; a heartbeat goes to every worker every second.
     if isHeartbeat { return proto }
     proto.templates = templates.map(\.proto)
     if !dispatches.isEmpty { proto.dispatches = ProtoDispatches(dispatches) }
@@ -21,6 +26,8 @@ extension WorkerOrders: WireConvertible {
     return proto
   }
 
+  /// Each list has the limit of a message's entries; the coordinator splits what is longer over
+  /// several messages.
   init(proto: ProtoWorkerOrders) throws(WireError) {
     let limit = Limits.entriesPerMessage
     self.init(
@@ -40,7 +47,9 @@ extension WorkerOrders: WireConvertible {
   }
 }
 
+/// Most cancellations have the grace of their command; only another one is sent.
 extension ProtoWorkerOrders {
+  /// Positions of graces count over the cancellations of this message.
   fileprivate mutating func setCancels(_ orders: [CancelOrder]) {
     if orders.isEmpty { return }
     cancels = ProtoAttempts(orders.map(\.attempt))
@@ -54,6 +63,7 @@ extension ProtoWorkerOrders {
     cancelGraceAt = positions.differences
   }
 
+  /// Negative graces are refused; with 0, KILL follows at once.
   fileprivate func cancelWords(_ limit: Int) throws(WireError) -> [CancelOrder] {
     var orders = try cancels.words(limit, "orders.cancels").map { CancelOrder(attempt: $0) }
     let graces = cancelGraceNanoseconds

@@ -1,9 +1,13 @@
 // Converts a worker's report ⇄ `WorkerReport`: kinds and attempts in columns, and results only for
 // ends that are no plain success.
+// The coordinator reads thousands of entries per report, mostly starts and plain successes. Such an
+// entry costs a byte of its kind and an attempt, and nothing else.
 
 import OpClusterModel
 
 /// The kinds of `WorkerReport.Kind` as bytes of the kinds column.
+/// The numbers are those of `proto/opcluster/v1/worker.proto`. Constants rather than an enum: a
+/// column of bytes is switched over without a conversion.
 private enum Kind {
   static let started: UInt8 = 1
   static let finished: UInt8 = 2
@@ -13,6 +17,7 @@ private enum Kind {
   static let progress: UInt8 = 6
 }
 
+/// A report without entries is a heartbeat; it still says which orders were taken.
 extension WorkerReport: WireConvertible {
   var proto: ProtoWorkerReport {
     var columns = Columns(capacity: entries.count)
@@ -21,6 +26,7 @@ extension WorkerReport: WireConvertible {
     proto.conversation = conversation.proto
     proto.number = number
     proto.ordersTaken = ordersTaken
+    // Set also on heartbeats, since a worker may begin to leave without anything else to tell.
     proto.leaving = isLeaving
     if !unkillable.isEmpty {
       var columns = AttemptColumns(capacity: unkillable.count)
@@ -31,6 +37,8 @@ extension WorkerReport: WireConvertible {
     return proto
   }
 
+  /// Throws for unequal columns, unknown kinds, and progress outside of 0 to 1. The whole report is
+  /// refused then, and the worker says hello anew (G33).
   init(proto: ProtoWorkerReport) throws(WireError) {
     self.init(
       conversation: try Conversation(proto: proto.conversation), number: proto.number,
@@ -42,9 +50,12 @@ extension WorkerReport: WireConvertible {
 }
 
 /// Collects a report's entries.
+/// Collected in the order in which things happened at the worker; the coordinator applies them in
+/// that order.
 private struct Columns {
   var kinds: [UInt8] = []
   var attempts: AttemptColumns
+  /// Positions count over all entries, those without a result too.
   var resultAt = SparsePositions()
   var results: [AttemptResult] = []
   var fractions: [Double] = []
@@ -55,11 +66,13 @@ private struct Columns {
     attempts = AttemptColumns(capacity: capacity)
   }
 
+  /// - Parameter position: The entry's number in the report; it only ascends.
   mutating func append(_ entry: WorkerReport.Entry, at position: Int) {
     switch entry {
     case .started(let attempt): append(Kind.started, attempt)
     case .finished(let attempt, let result):
       append(Kind.finished, attempt)
+      // A plain success is known from its kind, so it has no result here.
       if !result.isPlain {
         resultAt.append(position)
         results.append(result)
@@ -79,6 +92,7 @@ private struct Columns {
     attempts.append(attempt)
   }
 
+  /// Columns without entries stay unset, so a heartbeat is a few bytes.
   consuming func finish() -> ProtoWorkerReport {
     var proto = ProtoWorkerReport()
     if kinds.isEmpty { return proto }
@@ -95,6 +109,7 @@ private struct Columns {
 }
 
 /// Decodes a report: walks the kinds and takes each kind's data from the other columns.
+/// Holds cursors into the shorter columns; each kind moves those that it uses.
 private struct Reader {
   let kinds: [UInt8]
   let attempts: [AttemptID]
@@ -105,6 +120,7 @@ private struct Reader {
   var nextResult = 0
   var nextProgress = 0
 
+  /// Lengths of columns are checked against each other before the first entry is made.
   init(_ proto: ProtoWorkerReport) throws(WireError) {
     kinds = try opaque(proto.kinds, Limits.entriesPerMessage, "report.kinds")
     attempts = try proto.attempts.words(Limits.entriesPerMessage, "report.attempts")
@@ -120,6 +136,7 @@ private struct Reader {
     try checkEqual(texts.count, fractions.count, "report.progress_text")
   }
 
+  /// Throws if a column has entries left: some kind was wrong then, and which one cannot be told.
   consuming func entries() throws(WireError) -> [WorkerReport.Entry] {
     var entries: [WorkerReport.Entry] = []
     entries.reserveCapacity(kinds.count)
@@ -128,6 +145,7 @@ private struct Reader {
       switch kinds[at] {
       case Kind.started: entries.append(.started(attempt))
       case Kind.finished:
+        // Positions ascend, so comparing with the next one suffices.
         if nextResult < resultAt.count && resultAt[nextResult] == at {
           entries.append(.finished(attempt, results[nextResult]))
           nextResult += 1
