@@ -1,5 +1,7 @@
 // The outside world of a manifest: two folders, the files for arrays, and variables. Given by the
 // command; tests give their own.
+// A compilation reads the outside world through this value alone, so that a test can give a
+// manifest any folder, file or variable. Nothing here is written.
 
 import FoundationEssentials
 import OpClusterModel
@@ -11,10 +13,14 @@ public struct Surroundings: Sendable {
   public var baseFolder: String
   /// Absolute path where commands without `workdir` run: the submitter's folder.
   public var workingFolder: String
+  /// Reached for arrays, secrets and `env_file`; a file is read once per compilation
+  /// (`Findings.file`).
   public var files: FileAccess
   /// Returns a variable of the submitter's environment. Used only for variables that the manifest
   /// declares secret or inherits.
   public var variable: @Sendable (String) -> String?
+  /// `workingFolder` defaults to the manifest's folder, which suits tests and embedded use;
+  /// commands give the folder in which they were started.
   public init(
     baseFolder: String, workingFolder: String? = nil, files: FileAccess = .disk,
     variable: @escaping @Sendable (String) -> String? = Surroundings.ownVariable
@@ -30,6 +36,8 @@ public struct Surroundings: Sendable {
     ProcessInfo.processInfo.environment[$0]
   }
 
+  /// Joins texts and looks at no disk: `..` and links stay as they are. Only a beginning `./` is
+  /// taken off, so that two ways to write a file share one cache entry.
   func absolute(_ path: String) -> String {
     if path.hasPrefix("/") { return path }
     let trimmed = path.after("./") ?? path
@@ -39,8 +47,10 @@ public struct Surroundings: Sendable {
 }
 
 /// File access of a manifest.
+/// A command gives the disk, a test a dictionary.
 public struct FileAccess: Sendable {
   /// Maximum size of a file that is read, in bytes.
+  /// The same as that of a manifest; a longer list of items would not fit a submission anyway.
   public static let maximumBytes = 64 * 1024 * 1024
   /// Returns the bytes of a regular file by its absolute path, or the reason why it cannot be read.
   public var read: @Sendable (String) -> Result<[UInt8], Unreadable>
@@ -60,7 +70,10 @@ public struct FileAccess: Sendable {
     public init(reason: String) { self.reason = reason }
   }
 
+  /// Size and kind are looked at before reading, so that a device or a pipe is never opened. The
+  /// size is looked at again afterwards, since the file may have grown.
   public static let disk = FileAccess(
+    // Attributes are those of a link itself, hence the walk to its target.
     read: { path in
       let target = followed(path)
       guard let facts = try? FileManager.default.attributesOfItem(atPath: target) else {
@@ -83,12 +96,14 @@ public struct FileAccess: Sendable {
     list: { try? FileManager.default.contentsOfDirectory(atPath: $0) })
 
   /// Follows a chain of at most 16 symbolic links.
+  /// A chain that is longer, or a circle, ends at a link, and is then refused as no regular file.
   private static func followed(_ path: String) -> String {
     var path = path
     for _ in 0..<16 {
       guard let next = try? FileManager.default.destinationOfSymbolicLink(atPath: path) else {
         return path
       }
+      // A relative link starts from the folder in which the link is.
       let folder = path.split(separator: "/").dropLast().joined(separator: "/")
       path = next.hasPrefix("/") ? next : "/\(folder)/\(next)"
     }

@@ -1,14 +1,18 @@
 // Decodes the manifest's root: version, name, queues, failure policy, operations. The compiler
 // calls it after it has resolved the parameters.
+// Operations are in `OperationDecoder.swift`. The order is that of the text, since positions of
+// templates are what people see in lists.
 
 import OpClusterModel
 
+/// Each method decodes one key of the root; a missing key leaves its default.
 struct GraphDecoder {
   let fields: Fields
   private var findings: Findings { fields.findings }
 
   init(fields: Fields) { self.fields = fields }
 
+  /// Reports everything that it finds. Parts that could not be decoded are left out.
   func decode() -> GraphDeclaration {
     var graph = GraphDeclaration()
     checkVersion()
@@ -20,6 +24,7 @@ struct GraphDecoder {
     }
     graph.queues = queues()
     decodeFailures(&graph)
+    // A limit for the whole graph; leaving it out could make a graph run for days.
     fields.refuse("deadline", hint: "'timeout' bounds an operation")
     let decoded = operations()
     graph.operations = decoded.operations
@@ -27,6 +32,8 @@ struct GraphDecoder {
     return graph
   }
 
+  /// A version is needed so that a later format can change the meaning of keys. `"1"` in quotes is
+  /// refused as well: it is a text.
   private func checkVersion() {
     guard let node = fields.node("version") else {
       findings.error("the manifest has no 'version'", fields.place, hint: "add 'version: 1'")
@@ -38,6 +45,7 @@ struct GraphDecoder {
     }
   }
 
+  /// Queues of the graph live and end with it.
   private func queues() -> [QueueSettings] {
     guard let node = fields.node("queues") else { return [] }
     let table = KeyTable(name: "'queues'", keys: [], isOpen: true)
@@ -48,6 +56,7 @@ struct GraphDecoder {
     return queues.entries.compactMap(queue)
   }
 
+  /// A queue without a mapping has the defaults: `files:` alone is a queue.
   private func queue(_ entry: ManifestNode.Entry) -> QueueSettings? {
     guard Names.isName(entry.key) else {
       findings.error("'\(entry.key)' cannot name a queue", entry.place, hint: Findings.nameHint)
@@ -60,6 +69,7 @@ struct GraphDecoder {
       return settings
     }
     if let node = fields.node("max_concurrent") {
+      // The word is needed only to undo a number, as for a parameter.
       if case .scalar("unlimited", _) = node.value {
         settings.maximumConcurrent = nil
       } else {
@@ -74,12 +84,14 @@ struct GraphDecoder {
       RequirementDecoder.decode(node, findings, onto: &settings.pool)
     }
     fields.refuse("priority", hint: "give the operations a priority, or the queue a 'qos'")
+    // Only one backing queue exists, so any other name would be a promise.
     if fields["cluster_queue"] != nil, fields.text("cluster_queue") != "default" {
       fields.refuse("cluster_queue")
     }
     return settings
   }
 
+  /// The share of `max_failures` is of operations that run: it is computed when they are known.
   private func decodeFailures(_ graph: inout GraphDeclaration) {
     let words: [(String, FailurePolicy)] = [
       ("continue", .continue), ("stop", .stop), ("cancel", .cancel),
@@ -88,6 +100,8 @@ struct GraphDecoder {
     graph.maximumFailures = fields.failureBound()
   }
 
+  /// Defaults are decoded before operations, which start from them. `env_file`, `env` and then
+  /// `defaults` follow each other, later ones winning.
   private func operations() -> DecodedOperations {
     var defaults = DeclaredSettings()
     if let node = fields.node("env_file") {
@@ -105,11 +119,13 @@ struct GraphDecoder {
     if fields["operations"] == nil {
       findings.error("the manifest has no 'operations'", fields.place)
     }
+    // Barriers change the needs of operations, so those must be decoded before.
     all.operations += barriers(&all.operations)
     all.append(decode("finally", defaults, isFinal: true))
     return all
   }
 
+  /// - Parameter isFinal: Whether the graph's failure policy spares them.
   private func decode(
     _ key: String, _ defaults: DeclaredSettings, isFinal: Bool
   ) -> DecodedOperations {
@@ -124,6 +140,7 @@ struct GraphDecoder {
   }
 
   /// Adds the queues of groups to the manifest's own.
+  /// Two queues of one name would be one by accident.
   private func addQueues(_ queues: [QueueSettings], _ graph: inout GraphDeclaration) {
     for queue in queues {
       if graph.queues.contains(where: { $0.name == queue.name }) {
@@ -139,8 +156,11 @@ struct GraphDecoder {
   }
 
   /// `barriers`: join points between the operations of two lists.
+  /// A barrier is an operation without work: `after` are its needs, and each of `before` needs it.
+  /// O(operations) for the table of names.
   private func barriers(_ all: inout [OperationDeclaration]) -> [OperationDeclaration] {
     var joints: [OperationDeclaration] = []
+    // A name that occurs twice is reported by `Edges`.
     let known = Dictionary(all.indices.map { (all[$0].name, $0) }, uniquingKeysWith: { a, _ in a })
     for item in fields.list("barriers") ?? [] {
       guard let barrier = Fields(item, ManifestKeys.barrier, findings) else { continue }
@@ -148,6 +168,7 @@ struct GraphDecoder {
         findings.error("a barrier needs '\(key)'", item.place)
       }
       guard let entry = barrier["name"], let name = barrier.name("name") else { continue }
+      // The condition is that of `after`; whoever stands behind waits for the barrier's success.
       let needs = NeedsDecoder(findings: findings)
       let policy = barrier.node("when").flatMap { needs.policy($0) } ?? .succeeded
       var joint = OperationDeclaration(
@@ -163,6 +184,7 @@ struct GraphDecoder {
           continue
         }
         let on = PlacedName(name: name, place: before.place)
+        // A group waits by its members: a need of its joint alone would hold none of them back.
         for at in all[at].members.map({ $0.compactMap { known[$0] } }) ?? [at] {
           all[at].needs.append(DeclaredNeed(on: on, policy: .succeeded, match: .all))
         }
@@ -171,6 +193,7 @@ struct GraphDecoder {
     return joints
   }
 
+  /// Names that are no names have been reported, and are left out.
   private func names(_ fields: Fields, _ key: String) -> [PlacedName] {
     (fields.list(key) ?? []).compactMap { node in
       findings.name(node, "an operation").map { PlacedName(name: $0, place: node.place) }
@@ -180,6 +203,7 @@ struct GraphDecoder {
 
 extension Fields {
   /// Decodes `max_failures`: a number, or a percentage.
+  /// A percentage is kept as such until the total is known.
   func failureBound() -> FailureBound? {
     guard let node = node("max_failures") else { return nil }
     if case .scalar(let text, _) = node.value, text.hasSuffix("%") {

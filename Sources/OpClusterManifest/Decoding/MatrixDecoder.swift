@@ -1,12 +1,18 @@
 // Decodes `matrix`: the product of its axes, the last axis fastest, minus `exclude`, plus
 // `include`. Called by the operation decoder.
+// Axes keep the order in which they are written, which is the order of `OP_MATRIX_…` and of the
+// elements.
 
 import OpClusterModel
 
+/// An axis is any key that is no setting of the matrix.
 struct MatrixDecoder {
   let findings: Findings
+  /// Values as texts; numbers keep the form in which they were written.
   private typealias Axis = (key: String, values: [String])
 
+  /// nil columns after a finding. All combinations are made here: at most
+  /// `Limits.operationsPerGraph`.
   func decode(_ node: ManifestNode) -> DecodedElements {
     guard let fields = Fields(node, ManifestKeys.matrix, findings) else { return DecodedElements() }
     let parallel = fields.integer("max_parallel", 1...Int(UInt32.max)) ?? 0
@@ -23,6 +29,7 @@ struct MatrixDecoder {
     return DecodedElements(columns: columns, parallel: UInt32(parallel), failures: failures)
   }
 
+  /// nil after a finding, also when there are no axes at all.
   private func axes(_ fields: Fields, _ node: ManifestNode) -> [Axis]? {
     var axes: [Axis] = []
     for entry in fields.chosen {
@@ -32,6 +39,7 @@ struct MatrixDecoder {
       }
       guard let items = findings.list(entry.value, "the axis '\(entry.key)'") else { return nil }
       let values = items.compactMap { findings.text($0, "a value of '\(entry.key)'") }
+      // Each value that was no text has been reported.
       guard values.count == items.count else { return nil }
       if values.isEmpty {
         findings.error("the axis '\(entry.key)' has no values", entry.place)
@@ -44,6 +52,9 @@ struct MatrixDecoder {
   }
 
   /// Returns the mappings of a list by position of the axes; nil after a finding.
+  /// A row has a text for each axis that the mapping names, and nil for the others.
+  ///
+  /// - Parameter complete: Every axis must be named, since an element has a value for each.
   private func combinations(
     _ fields: Fields, _ key: String, _ keys: [String], complete: Bool
   ) -> [[String?]]? {
@@ -58,6 +69,7 @@ struct MatrixDecoder {
         findings.error("'include' needs a value for '\(missing)'", item.place)
         return nil
       }
+      // An empty exclusion would leave out everything.
       if values.entries.isEmpty {
         findings.error("an empty combination in '\(key)'", item.place)
         return nil
@@ -67,6 +79,8 @@ struct MatrixDecoder {
     return all
   }
 
+  /// O(product × exclusions). The product is bounded before the loop, at each factor, so that it
+  /// does not overflow either.
   private func product(
     _ axes: [Axis], _ excluded: [[String?]], _ included: [[String?]], _ node: ManifestNode
   ) -> ElementColumns? {
@@ -80,6 +94,7 @@ struct MatrixDecoder {
       }
     }
     for position in 0..<total {
+      // A position is a number in a mixed base: its last digit belongs to the last axis.
       var rest = position
       var row = [String](repeating: "", count: axes.count)
       for axis in axes.indices.reversed() {
@@ -94,6 +109,7 @@ struct MatrixDecoder {
         return nil
       }
     }
+    // Included rows are appended even if they repeat a combination of the product.
     for row in included {
       if let problem = columns.append(row.map { $0 ?? "" }) {
         findings.error(problem, node.place)

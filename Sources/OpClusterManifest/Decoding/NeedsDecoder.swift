@@ -1,11 +1,14 @@
 // Decodes `needs`: a name, a list of names, or names with conditions. Called by the operation
 // decoder.
+// Whether the names exist is looked up in `Edges`, when all operations are known.
 
 import OpClusterModel
 
+/// Three forms for three wishes: a name, several names, and conditions.
 struct NeedsDecoder {
   let findings: Findings
 
+  /// A need that could not be decoded is reported, and left out.
   func decode(_ node: ManifestNode) -> [DeclaredNeed] {
     switch node.value {
     case .scalar:
@@ -20,6 +23,7 @@ struct NeedsDecoder {
     }
   }
 
+  /// A bare name asks for success of all elements.
   private func need(_ on: PlacedName) -> DeclaredNeed {
     DeclaredNeed(on: on, policy: .succeeded, match: .all)
   }
@@ -29,6 +33,7 @@ struct NeedsDecoder {
   }
 
   /// Decodes an item of a list: a name, or `{op: NAME, when, match}`.
+  /// A list may mix both: names, and long forms with `op`.
   private func listed(_ item: ManifestNode) -> DeclaredNeed? {
     guard case .mapping = item.value else { return name(item).map(need) }
     guard let fields = Fields(item, ManifestKeys.listedEdge, findings) else { return nil }
@@ -40,6 +45,7 @@ struct NeedsDecoder {
   }
 
   /// Decodes the value beside a name: a condition, or `{when, match}`.
+  /// `needs: {make: finished}` is the short form of a condition.
   private func conditional(_ on: PlacedName, _ node: ManifestNode) -> DeclaredNeed? {
     if case .mapping = node.value {
       return Fields(node, ManifestKeys.edge, findings).map { edge($0, need(on)) }
@@ -47,6 +53,9 @@ struct NeedsDecoder {
     return policy(node).map { DeclaredNeed(on: on, policy: $0, match: .all) }
   }
 
+  /// - Parameter start: The need with the defaults of what the mapping does not say.
+  ///
+  /// `optional: true` would make a need of something that may not exist; it is refused.
   private func edge(_ fields: Fields, _ start: DeclaredNeed) -> DeclaredNeed {
     var need = start
     if let node = fields.node("when"), let policy = policy(node) { need.policy = policy }
@@ -57,6 +66,8 @@ struct NeedsDecoder {
   }
 
   /// Returns nil after a finding; `started` is a finding, too.
+  /// `started` is a word of the format whose meaning is not built yet; a guess would run things too
+  /// early.
   func policy(_ node: ManifestNode) -> EdgePolicy? {
     let words: [(String, EdgePolicy?)] = [
       ("succeeded", .succeeded), ("finished", .finished), ("failed", .failed), ("started", nil),

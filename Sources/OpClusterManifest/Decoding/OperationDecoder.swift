@@ -1,11 +1,15 @@
 // Decodes one operation: its work, its needs, its elements. Called by the graph decoder and, for
 // members of groups, by the group decoder.
+// The result is a declaration: names of needs are not looked up here, and values are not put in.
 
 import OpClusterModel
 
+/// One per list of operations, since all of a list share defaults, prefix and place in the graph.
 struct OperationDecoder {
   let findings: Findings
+  /// Settings that were decoded outside: `defaults`, or those of the group.
   let defaults: DeclaredSettings
+  /// From the list of `finally`: spared by the failure policy of the graph.
   let isFinal: Bool
   /// The prefix of member names in a group, such as `build.`; empty outside of groups.
   var prefix = ""
@@ -13,6 +17,8 @@ struct OperationDecoder {
   /// Decodes one operation, or the members of a group and the group's join point after them.
   func decode(_ entry: ManifestNode.Entry) -> DecodedOperations {
     let fullName = prefix + entry.key
+    // Both must be valid: the key alone, as siblings use it, and the full name, which may be too
+    // long.
     guard Names.isName(entry.key), Names.isName(fullName) else {
       findings.error(
         "'\(fullName)' cannot name an operation", entry.place, hint: Findings.nameHint)
@@ -22,6 +28,7 @@ struct OperationDecoder {
     guard let fields = Fields(entry.value, ManifestKeys.operation, name: name, findings) else {
       return DecodedOperations()
     }
+    // A group has its own meaning of most keys, so it is decoded elsewhere.
     if fields["group"] != nil, checkKind(fields, name, entry.place) {
       return GroupDecoder(findings: findings, outer: self)
         .decode(fields, name: fullName, entry.place)
@@ -30,6 +37,8 @@ struct OperationDecoder {
     return DecodedOperations(operations: [operation])
   }
 
+  /// Goes on after a finding with work that does nothing, so that mistakes in other keys are found
+  /// as well.
   private func operation(
     _ fields: Fields, _ name: String, named fullName: String, _ place: Place
   ) -> OperationDeclaration {
@@ -40,11 +49,13 @@ struct OperationDecoder {
     operation.needs = fields.node("needs").map { NeedsDecoder(findings: findings).decode($0) } ?? []
     decodeElements(fields, &operation)
     decodeRest(fields, &operation)
+    // Last, since some keys are meaningless for one kind of work only.
     checkMeaning(fields, operation)
     return operation
   }
 
   /// Checks that an operation has exactly one kind.
+  /// An operation without any is a mistake, not a joint: that is written as `barrier: true`.
   private func checkKind(_ fields: Fields, _ name: String, _ place: Place) -> Bool {
     let kinds = ManifestKeys.kinds.filter { fields[$0] != nil }
     if kinds.count == 1 { return true }
@@ -55,18 +66,21 @@ struct OperationDecoder {
     return false
   }
 
+  /// The order of the kinds does not matter: `checkKind` has shown that only one is there.
   private func work(_ fields: Fields, _ name: String, _ place: Place) -> DeclaredWork? {
     guard checkKind(fields, name, place) else { return nil }
     let decoder = WorkDecoder(findings: findings)
     if let node = fields.node("run") { return decoder.run(node, "'run'") }
     if let node = fields.node("call") { return decoder.call(node).map { .call($0) } }
     if let node = fields.node("blocks") { return decoder.blocks(node) }
+    // `barrier: false` would be an operation without any kind.
     if let node = fields.node("barrier"), fields.bool("barrier") == false {
       findings.error("'barrier' can only be true", node.place)
     }
     return .nothing
   }
 
+  /// Either an array or a matrix; with both, the finding is reported and the array is used.
   private func decodeElements(_ fields: Fields, _ operation: inout OperationDeclaration) {
     if let array = fields["array"], fields["matrix"] != nil {
       findings.error("an operation has either 'array' or 'matrix'", array.place)
@@ -85,13 +99,16 @@ struct OperationDecoder {
     operation.maximumFailures = decoded.failures
   }
 
+  /// Keys of an operation alone, which `defaults` cannot have.
   private func decodeRest(_ fields: Fields, _ operation: inout OperationDeclaration) {
+    // Read for its form; people find it in the manifest, and nobody else does.
     if fields["description"] != nil { _ = fields.text("description") }
     fields.refuse("needs_any", hint: "'needs' waits for all")
     fields.refuse("if")
     for node in fields.list("outputs") ?? [] {
       if let name = findings.name(node, "an output") { operation.outputs.append(name) }
     }
+    // `true` allows every failure, a list those exit codes, `false` none.
     if let node = fields.node("allow_failure") {
       if case .sequence(let items) = node.value {
         let codes = items.compactMap { findings.integer($0, "an exit code", 0...255) }
@@ -104,6 +121,7 @@ struct OperationDecoder {
   }
 
   /// Checks the form of `files`. The operation runs in any case: its files are not compared yet.
+  /// Keeps a manifest for other releases usable; a wrong form is an error all the same.
   private func decodeFiles(_ node: ManifestNode) {
     guard let files = Fields(node, ManifestKeys.files, findings) else { return }
     for key in ["in", "out"] {
@@ -117,12 +135,14 @@ struct OperationDecoder {
   }
 
   /// Reports settings that have no effect on this kind of operation.
+  /// A setting without effect is an error rather than a warning: somebody expects something of it.
   private func checkMeaning(_ fields: Fields, _ operation: OperationDeclaration) {
     switch operation.work {
     case .nothing:
       if fields["barrier"] != nil { forbid(ManifestKeys.runningOnly, fields, "a barrier") }
     case .call:
       forbid(ManifestKeys.commandOnly, fields, "a call")
+      // `cancel` itself has a meaning for a call, its grace; only the signal has none.
       if let node = fields.node("cancel"), case .mapping(let entries) = node.value,
         let signal = entries.first(where: { $0.key == "signal" })
       {
@@ -137,6 +157,9 @@ struct OperationDecoder {
     }
   }
 
+  /// Findings stand at the key that is of no use.
+  ///
+  /// - Parameter kind: The kind of work, with its article.
   private func forbid(_ keys: [String], _ fields: Fields, _ kind: String, hint: String = "") {
     for key in keys {
       if let entry = fields[key] {
@@ -147,6 +170,7 @@ struct OperationDecoder {
 }
 
 /// The operations that one entry of `operations` becomes.
+/// One for a plain operation; several for a group.
 struct DecodedOperations {
   var operations: [OperationDeclaration] = []
   /// The queues of groups with `max_concurrent`.

@@ -1,15 +1,21 @@
 // Decodes `params` and resolves their values with those that the submitter gave. The compiler calls
 // it first.
+// A value from the command line is a text, and so is a default: types are checks, and conversions
+// happen where a parameter is used.
 
 import OpClusterModel
 
+/// Parameters depend on nothing else, and no parameter on another: a default is taken literally.
 struct ParameterDecoder {
   let findings: Findings
+  /// The words of `type`. `path` differs from `string` only in that it must not be empty.
   private enum Kind: String, CaseIterable {
     case string, int, number, bool, path
   }
 
   /// Fills `findings.parameters`.
+  /// A parameter that could not be resolved is entered with nil. Its uses are then no further
+  /// findings.
   func decode(_ node: ManifestNode?, given: [String: String]) {
     var known: [String] = []
     if let node {
@@ -25,6 +31,7 @@ struct ParameterDecoder {
         findings.parameters[entry.key] = .some(value(entry, given: given[entry.key]))
       }
     }
+    // Sorted, so that the findings have the same order in every run.
     for name in given.keys.sorted() where !known.contains(name) {
       let near = NearNames.hint(for: name, among: known)
       let all = known.isEmpty ? "the manifest has none" : "known: " + known.joined(separator: ", ")
@@ -32,6 +39,7 @@ struct ParameterDecoder {
     }
   }
 
+  /// The short form is a default alone. Returns nil after a finding.
   private func value(_ entry: ManifestNode.Entry, given: String?) -> String? {
     guard case .mapping = entry.value.value else {
       guard let text = literal(entry.value, "a default") else { return nil }
@@ -45,10 +53,12 @@ struct ParameterDecoder {
     let kind = fields.choice("type", kinds) ?? .string
     if fields["help"] != nil { _ = fields.text("help") }
     let isRequired = fields.bool("required") ?? false
+    // An unusable default has been reported, and counts as none.
     let fallback = fields.node("default").flatMap { literal($0, "'default'") }
     if isRequired, let node = fields.node("default") {
       findings.error("a required parameter has no default", node.place)
     }
+    // One closure checks the default and the given value alike.
     let check = check(fields, kind)
     if let fallback, let node = fields.node("default"), let problem = check(fallback) {
       findings.error("the default of \(name) \(problem)", node.place)
@@ -62,6 +72,7 @@ struct ParameterDecoder {
       return nil
     }
     if let problem = check(given) {
+      // At the declaration: a value of the command line has no place in the text.
       findings.error("\(name): '\(given)' \(problem)", entry.place)
       return nil
     }
@@ -69,6 +80,7 @@ struct ParameterDecoder {
   }
 
   /// Returns a scalar as written; refuses placeholders.
+  /// A number or a boolean is taken as it was written: `08` stays `08`.
   private func literal(_ node: ManifestNode, _ what: String) -> String? {
     guard case .scalar(let text, _) = node.value, !node.isNull else {
       findings.error("\(what) must be a text, not \(node.kind)", node.place)
@@ -82,6 +94,9 @@ struct ParameterDecoder {
   }
 
   /// Returns a check that says what is wrong with a value, or nil if the value is valid.
+  /// - Parameter kind: The declared type; a text passes for every string.
+  ///
+  /// Choices and pattern are read once, and not for each value.
   private func check(_ fields: Fields, _ kind: Kind) -> (String) -> String? {
     var choices: [String]?
     if let items = fields.list("choices") {
@@ -92,6 +107,7 @@ struct ParameterDecoder {
     }
     var pattern: Regex<AnyRegexOutput>?
     if let text = fields.node("pattern").flatMap({ literal($0, "'pattern'") }) {
+      // Swift's own syntax of regular expressions; the whole value must match.
       pattern = try? Regex(text)
       if pattern == nil, let node = fields.node("pattern") {
         findings.error("'pattern' is not a regular expression", node.place)
@@ -99,6 +115,7 @@ struct ParameterDecoder {
     }
     return { value in
       switch kind {
+      // A whole number is one that fits 64 bits.
       case .int where Int(value) == nil: return "is not a whole number"
       case .number where !ManifestNode.isNumber(value): return "is not a number"
       case .bool where value != "true" && value != "false": return "is not true or false"

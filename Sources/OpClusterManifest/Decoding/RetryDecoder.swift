@@ -1,8 +1,11 @@
 // Decodes `retry`, `max_lost` and `on_worker_lost`. Part of the settings decoder.
+// Retries are counted failures of the operation; losses are the worker's fault, and have a count of
+// their own (S12).
 
 import OpClusterModel
 
 extension SettingsDecoder {
+  /// A number is the short form of `{max: NUMBER}` with the defaults of all other keys.
   func decodeRetry(_ settings: inout DeclaredSettings) {
     let findings = fields.findings
     if let node = fields.node("retry") {
@@ -11,15 +14,18 @@ extension SettingsDecoder {
           settings.retry = Self.retry(retry)
         }
       } else if let count = findings.integer(node, "'retry'", 0...100) {
+        // The limit of a hundred is that of the wire.
         settings.retry = RetryPolicy(maximum: UInt32(count))
       }
     }
     if let losses = fields.integer("max_lost", 0...1000) {
       settings.maximumLosses = UInt32(losses)
     }
+    // The words as booleans: whether a loss ends the operation.
     let words = [("restart", false), ("fail", true)]
     guard let fails = fields.choice("on_worker_lost", words) else { return }
     if fails {
+      // A default of 0 losses is inherited from `on_worker_lost: fail`, and contradicts nothing.
       if let entry = fields["max_lost"], settings.maximumLosses > 0 {
         findings.error("'max_lost' has no meaning with 'on_worker_lost: fail'", entry.place)
       }
@@ -30,12 +36,16 @@ extension SettingsDecoder {
     }
   }
 
+  /// `max` defaults to one further attempt here: somebody who writes a mapping wants some.
   private static func retry(_ fields: Fields) -> RetryPolicy {
     var retry = RetryPolicy(maximum: 1)
     if let count = fields.integer("max", 0...100) { retry.maximum = UInt32(count) }
+    // An empty list, and a missing one, mean all failures that may be retried.
     retry.reasons = (fields.list("reasons") ?? []).compactMap { reason($0, fields.findings) }
     if let backoff = fields.duration("backoff") { retry.backoff = backoff }
     if let longest = fields.duration("backoff_max") { retry.maximumBackoff = longest }
+    // Percent on the wire; the factor is decimal in the manifest, and more than two decimals would
+    // be cut.
     if let node = fields.node("backoff_factor"),
       let factor = fields.findings.amount(node, "'backoff_factor'")
     {
@@ -56,6 +66,8 @@ extension SettingsDecoder {
     ("lost", .lost), ("signal", .anySignal),
   ]
 
+  /// The forms with a colon are parsed by hand, as their second half is a name or a range. Returns
+  /// nil after a finding.
   private static func reason(_ node: ManifestNode, _ findings: Findings) -> RetryPolicy.Reason? {
     guard let text = findings.text(node, "a reason") else { return nil }
     if let known = reasonWords.first(where: { $0.0 == text }) { return known.1 }
@@ -63,6 +75,7 @@ extension SettingsDecoder {
       return .signal(number)
     }
     if let range = text.after("exit:") {
+      // `exit:3` is a range whose ends are the same piece.
       let ends = range.split(separator: "-", omittingEmptySubsequences: false)
       if ends.count <= 2, let first = status(ends.first), let last = status(ends.last),
         first <= last
@@ -78,6 +91,8 @@ extension SettingsDecoder {
     return nil
   }
 
+  /// Exit statuses have one to three digits, without a sign. Numbers above 255 are nil, since
+  /// `UInt8` does not hold them.
   private static func status(_ text: Substring?) -> UInt8? {
     guard let text, text.utf8.count <= 3, text.utf8.allSatisfy(Names.isDigit) else { return nil }
     return UInt8(text)

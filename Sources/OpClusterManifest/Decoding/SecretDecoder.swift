@@ -1,13 +1,18 @@
 // Decodes secret values: `{secret: {env: NAME}}` and `{secret: {file: PATH}}` in `env`, and
 // `env_file`. The values are read where the manifest is compiled; neither its text nor a finding
 // holds them.
+// Secrets travel in the submission, apart from commands, which hold positions of them
+// (`SecretTable`). No finding quotes a value, and neither does a rendered line (G39).
 
 import OpClusterModel
 
+/// Sources are the submitter's environment and files, never the manifest: that one is kept and
+/// shown.
 struct SecretDecoder {
   let findings: Findings
 
   /// Returns the value of a variable that names its source; nil after a finding.
+  /// - Parameter entry: The variable, whose value is a mapping.
   func secret(_ entry: ManifestNode.Entry) -> String? {
     guard let outer = Fields(entry.value, ManifestKeys.variable, findings) else { return nil }
     guard let node = outer.node("secret") else {
@@ -16,10 +21,12 @@ struct SecretDecoder {
       return nil
     }
     guard let source = Fields(node, ManifestKeys.secret, findings) else { return nil }
+    // Exactly one source: of two, it would not be clear which is meant.
     guard (source["env"] == nil) != (source["file"] == nil) else {
       findings.error("'secret' has either 'env' or 'file'", node.place)
       return nil
     }
+    // The folders of `PATH` decide which programs run, so they are checked, and shown.
     if entry.key == "PATH" {
       findings.error("'PATH' cannot be secret", entry.place, hint: "write it down")
       return nil
@@ -40,6 +47,7 @@ struct SecretDecoder {
   }
 
   /// Decodes the variables of one or several files. A later file overrides an earlier one.
+  /// Lines are `NAME=VALUE`; blank lines and those with `#` first are passed over.
   func files(_ node: ManifestNode, onto variables: inout [DeclaredVariable]) {
     var nodes = [node]
     if case .sequence(let items) = node.value { nodes = items }
@@ -48,6 +56,7 @@ struct SecretDecoder {
         continue
       }
       var number = 0
+      // Empty lines count for the numbers that findings show.
       for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
         number += 1
         let line = String(line).trimmed
@@ -59,6 +68,8 @@ struct SecretDecoder {
   }
 
   /// Decodes `NAME=VALUE`. Findings mention only the name.
+  /// `export` at the beginning is allowed, as such files are often read by a shell. A value in
+  /// quotes loses them, and nothing in it is expanded.
   private func variable(
     _ line: String, _ path: String, _ number: Int, _ place: Place
   ) -> DeclaredVariable? {
@@ -70,6 +81,7 @@ struct SecretDecoder {
     }
     let name = String(text[..<equals])
     var value = text[text.index(after: equals)...]
+    // An opening quote alone is part of the value.
     for quote in ["\"", "'"] where value.count > 1 && value.hasPrefix(quote) {
       if value.hasSuffix(quote) { value = value.dropFirst().dropLast() }
       break
@@ -87,6 +99,7 @@ struct SecretDecoder {
     return DeclaredVariable(name: name, value: .secret(checked))
   }
 
+  /// The path is shown, since it is in the manifest; the contents are not.
   private func file(_ path: String, _ place: Place) -> String? {
     switch findings.file(path) {
     case .success(let text): return text
@@ -96,6 +109,8 @@ struct SecretDecoder {
     }
   }
 
+  /// The limit is that of all secrets of a graph, so one that passes may still be too much with the
+  /// others.
   private func checked(_ value: String, _ name: String, _ place: Place) -> String? {
     if value.utf8.count > Limits.secretBytesPerGraph || value.utf8.contains(0) {
       findings.error(
@@ -104,13 +119,16 @@ struct SecretDecoder {
         hint: "keep it in a file that workers can read")
       return nil
     }
+    // Often an unset variable of a script that exported it empty.
     if value.isEmpty { findings.warning("the secret '\(name)' is empty", place) }
     return value
   }
 }
 
+/// The order of variables is the order in which people see them.
 extension [DeclaredVariable] {
   /// The last value of a name wins.
+  /// O(n), for the few variables of an operation.
   mutating func replace(_ variable: DeclaredVariable) {
     removeAll { $0.name == variable.name }
     append(variable)

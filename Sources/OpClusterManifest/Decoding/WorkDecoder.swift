@@ -1,7 +1,11 @@
 // Decodes the work of an operation: `run`, `call` and `blocks`. Called by the operation decoder.
+// Commands stay nodes until the lowering: their values depend on elements and needs, which are
+// decoded later.
 
 import OpClusterModel
 
+/// Reports what is wrong with the form; a nil result means that the operation has no work to check
+/// further.
 struct WorkDecoder {
   let findings: Findings
 
@@ -14,6 +18,7 @@ struct WorkDecoder {
   private func command(_ node: ManifestNode, _ what: String) -> Bool {
     switch node.value {
     case .scalar(let text, _):
+      // An empty command would succeed and do nothing, which nobody means.
       if node.isNull || text.trimmed.isEmpty { findings.error("\(what) is empty", node.place) }
     case .sequence(let items):
       if items.isEmpty { findings.error("\(what) is empty", node.place) }
@@ -24,6 +29,8 @@ struct WorkDecoder {
     return true
   }
 
+  /// `type@2` is how people write versions elsewhere, hence the hint. Whether a worker has the type
+  /// is known only to the cluster.
   func call(_ node: ManifestNode) -> DeclaredCall? {
     guard let fields = Fields(node, ManifestKeys.call, findings) else { return nil }
     guard let name = fields.text("type") else {
@@ -35,16 +42,20 @@ struct WorkDecoder {
       findings.error("'\(name)' cannot name an operation type", node.place, hint: version)
     }
     var type = OperationType(name: name)
+    // Version 1 is what a type has that does not say otherwise.
     if let version = fields.integer("version", 1...Int(UInt32.max)) {
       type.version = UInt32(version)
     }
+    // The input is any YAML; it becomes JSON in the lowering.
     return DeclaredCall(type: type, input: fields.node("input"))
   }
 
   /// Decodes blocks: commands as in `run`, and `{call: …}` (S118).
+  /// nil if one block is wrong: results are told by position, so none may be left out.
   func blocks(_ node: ManifestNode) -> DeclaredWork? {
     guard let items = findings.list(node, "'blocks'") else { return nil }
     if items.isEmpty { findings.error("'blocks' is empty", node.place) }
+    // Counted before any block is decoded; findings about ten thousand blocks would help nobody.
     if items.count > Limits.blocksPerOperation {
       findings.error("more than \(Limits.blocksPerOperation) blocks", node.place)
       return nil
@@ -53,6 +64,7 @@ struct WorkDecoder {
     return blocks.count == items.count ? .blocks(blocks) : nil
   }
 
+  /// A mapping can only be a call: commands are texts and lists.
   private func block(_ node: ManifestNode) -> DeclaredBlock? {
     guard case .mapping = node.value else {
       return command(node, "a block") ? .run(node) : nil

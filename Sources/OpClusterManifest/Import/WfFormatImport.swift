@@ -1,10 +1,12 @@
 // `opbatch import wfformat`: writes a manifest that replays a recorded run with its dependencies,
 // scaled run times, and small files in place of its data. The replay needs only sh, cat, head and
 // sleep. Called by the command; pure.
+// Times shrink so that the whole replay is a demonstration: seconds, whatever the record was.
 
 import OpClusterModel
 
 /// Turns a WfCommons trace (WfFormat 1.4 and 1.5) into a manifest.
+/// The manifest is text for people to read and change, not the fastest form of the graph.
 public struct WfFormatImport: Sendable {
   /// Seconds of the replay per second of the trace. nil: the scale, at most 1, that keeps the
   /// longest path within 5 s and all tasks together within 60 s.
@@ -14,6 +16,7 @@ public struct WfFormatImport: Sendable {
   /// Maximum size of a file in bytes.
   public var maximumFileBytes: Int
 
+  /// The defaults keep a replay small enough for a laptop.
   public init(
     timeScale: Double? = nil, sizeScale: Double = 0.01, maximumFileBytes: Int = 64 * 1024
   ) {
@@ -23,6 +26,7 @@ public struct WfFormatImport: Sendable {
   }
 
   /// Waits shorter than this many seconds are left out.
+  /// Starting `sleep` itself takes about as long.
   private static let shortestSleep = 0.005
   /// A longer text goes in through stdin: Linux limits one argument to 128 KiB.
   private static let longestText = 60_000
@@ -38,6 +42,8 @@ public struct WfFormatImport: Sendable {
       throw WfFormatError("its parents go round in a circle")
     }
     let total = trace.tasks.reduce(0) { $0 + $1.seconds }
+    // Two bounds: the longest path by wall time, and all tasks by work. An empty trace of times
+    // divides by a tiny number instead of 0.
     let scale = timeScale ?? min(1, 5 / max(critical, 1e-9), 60 / max(total, 1e-9))
     guard scale.isFinite, scale >= 0, sizeScale.isFinite, sizeScale >= 0, maximumFileBytes >= 0
     else { throw WfFormatError("a scale must be a number from 0 on") }
@@ -48,6 +54,7 @@ public struct WfFormatImport: Sendable {
     let names = trace.tasks.map { Names.unique(Names.shortened($0.id), &used) }
     var text = header(trace, name, scale)
     text += stages.map { $0.text }.joined()
+    // In the order of the trace; the manifest may name operations before they are written.
     for (at, task) in trace.tasks.enumerated() {
       // Only roots wait for the stage-in: all other tasks are behind a root.
       let needs = task.parents.isEmpty ? stages.map { $0.name } : task.parents.map { names[$0] }
@@ -58,6 +65,8 @@ public struct WfFormatImport: Sendable {
     return text
   }
 
+  /// Everything that the replay depends on besides the tasks: the parameter for the folder, and the
+  /// working folder.
   private func header(_ trace: WfFormatTrace, _ name: String, _ scale: Double) -> String {
     """
     # A replay of a recorded run: \(trace.tasks.count) tasks, their dependencies as they were.
@@ -73,6 +82,8 @@ public struct WfFormatImport: Sendable {
   }
 
   /// Returns the operations that make the folder and the initial files.
+  /// Several operations if the list is too long for one standard input. All of them make the
+  /// folder, since none is first.
   private func stageIn(
     _ initial: [(name: String, file: String)], _ trace: WfFormatTrace,
     _ used: inout Set<String>
@@ -106,12 +117,14 @@ public struct WfFormatImport: Sendable {
     }
   }
 
+  /// Reads all inputs, waits, and writes all outputs, as most programs do.
   private func command(
     _ reads: [String], _ writes: [String], _ task: WfFormatTrace.Task, _ trace: WfFormatTrace,
     _ scale: Double
   ) -> String {
     var lines = ["set -e", "cd ${{ params.folder }}"]
     let list = reads.joined(separator: " ")
+    // A long list would not fit one argument of `sh -c`.
     let isLong = list.utf8.count > Self.longestText
     if isLong {
       lines.append("while read -r name; do cat \"$name\" > /dev/null; done")
@@ -130,6 +143,7 @@ public struct WfFormatImport: Sendable {
   }
 
   /// Bytes of a file in the replay; 0 only if the trace's file is empty.
+  /// An unknown size counts as 1 KiB.
   private func size(_ file: String, _ trace: WfFormatTrace) -> Int {
     let original = trace.sizes[file] ?? 1024
     if original == 0 { return 0 }
@@ -137,6 +151,7 @@ public struct WfFormatImport: Sendable {
   }
 
   /// Formats a number with at most six decimals and without an exponent.
+  /// Without an exponent, since `sleep` does not read one. Values are cut at 10⁹.
   static func decimal(_ value: Double) -> String {
     let millionths = Int64(saturating: min(value, 1e9) * 1_000_000 + 0.5)
     let fraction = String(millionths % 1_000_000 + 1_000_000).dropFirst()
@@ -146,6 +161,7 @@ public struct WfFormatImport: Sendable {
   }
 
   /// Writes a flow list over several lines.
+  /// Lines of at most 100 columns, so that a task with many parents stays readable.
   private static func wrapped(_ start: String, _ names: [String], _ end: String) -> String {
     var text = start
     var column = start.count

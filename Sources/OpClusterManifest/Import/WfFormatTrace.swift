@@ -1,22 +1,27 @@
 // A recorded run in WfCommons' WfFormat: tasks, their parents, their files, and their run times.
 // Read by the import.
+// Only what the replay needs is decoded; all other fields of a trace are ignored.
 
 import FoundationEssentials
 
+/// Tasks by position; parents are positions, too.
 struct WfFormatTrace {
   struct Task {
     var id: String
     var parents: [Int]
     var inputs: [String]
     var outputs: [String]
+    /// 0 where the trace does not say.
     var seconds: Double
   }
   var name: String
   var tasks: [Task]
   /// Bytes by file.
+  /// A file without an entry has an unknown size; the import takes 1 KiB for it.
   var sizes: [String: Double]
 
   /// The JSON's shape, versions 1.4 and 1.5.
+  /// Optional fields are those that recorders leave out.
   private struct Document: Decodable {
     var name: String?
     var schemaVersion: String?
@@ -48,6 +53,8 @@ struct WfFormatTrace {
     }
   }
 
+  /// - Throws: `WfFormatError` for a missing part, a repeated task, or an unknown parent. A cycle
+  /// is found later, by `criticalSeconds`.
   init(_ bytes: [UInt8]) throws(WfFormatError) {
     let document: Document
     do {
@@ -68,6 +75,7 @@ struct WfFormatTrace {
     }
     let runs = document.workflow.execution?.tasks ?? []
     let seconds = Dictionary(
+      // Negative times and sizes are errors of recorders, and count as none.
       runs.map { ($0.id, max(0, $0.runtimeInSeconds ?? 0)) }, uniquingKeysWith: { a, _ in a })
     sizes = Dictionary(
       (specified.files ?? []).map { ($0.id, max(0, $0.sizeInBytes ?? 0)) },
@@ -88,12 +96,14 @@ struct WfFormatTrace {
     }
   }
 
+  /// The first of equal names stays.
   private static func unique(_ names: [String]) -> [String] {
     var seen: Set<String> = []
     return names.filter { seen.insert($0).inserted }
   }
 
   /// Seconds along the longest path; nil if the parents form a cycle.
+  /// O(tasks + parents). It bounds how fast the replay can be, however many workers there are.
   var criticalSeconds: Double? {
     guard let order else { return nil }
     var ends = [Double](repeating: 0, count: tasks.count)
@@ -105,6 +115,7 @@ struct WfFormatTrace {
   }
 
   /// Tasks with parents before children; nil for a cycle.
+  /// A task is placed once all its parents are; tasks of a circle never are.
   private var order: [Int]? {
     var missing = tasks.map { $0.parents.count }
     var children = [[Int]](repeating: [], count: tasks.count)
@@ -125,6 +136,7 @@ struct WfFormatTrace {
 }
 
 /// The reason why a trace cannot be imported.
+/// A refused trace is a mistake of its file: nothing was written.
 public struct WfFormatError: Error, Hashable, Sendable {
   /// The reason, for people; it follows `cannot import FILE: `.
   public var reason: String

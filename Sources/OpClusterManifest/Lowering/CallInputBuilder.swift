@@ -1,14 +1,18 @@
 // Builds the argument of a call: the manifest's `input` as JSON with places. Common values are
 // filled in here. If only the elements differ, each element gets a JSON of its own. Outputs of
 // dependencies are filled in by the worker. Called by the lowering.
+// JSON is made by hand, byte by byte: places can stand anywhere in it, and numbers keep the digits
+// that the manifest has.
 
 import OpClusterModel
 
+/// Plain YAML scalars keep their kind: `1` is a number, `"1"` a string.
 struct CallInputBuilder {
   let substitution: Substitution
   private var findings: Findings { substitution.findings }
 
   /// nil after a finding.
+  /// Keys of elements are set only if a value uses them.
   func build(_ node: ManifestNode) -> CallInput? {
     var writer = CallInputWriter()
     guard write(node, into: &writer) else { return nil }
@@ -17,6 +21,8 @@ struct CallInputBuilder {
     return input
   }
 
+  /// Writes on after a mistake in a mapping, so that all of them are reported; a list stops at the
+  /// first.
   private func write(_ node: ManifestNode, into writer: inout CallInputWriter) -> Bool {
     switch node.value {
     case .scalar: return writeScalar(node, into: &writer)
@@ -37,6 +43,7 @@ struct CallInputBuilder {
     }
   }
 
+  /// nil and an empty value are JSON's null.
   private func writeScalar(_ node: ManifestNode, into writer: inout CallInputWriter) -> Bool {
     guard case .scalar(let written, let isPlain) = node.value, !node.isNull else {
       writer.json.literal("null")
@@ -53,6 +60,8 @@ struct CallInputBuilder {
 
   /// An output that is the whole text keeps its JSON kind, quoted or not: a manifest in JSON cannot
   /// leave the quotes out, so they carry no meaning here.
+  /// Only a text that is the value and nothing else: inside a longer text an output is a piece of a
+  /// string.
   private func form(of written: String, _ text: CommandText, isPlain: Bool) -> CallInput.Form {
     let form: CallInput.Form = isPlain ? .scalar : .string
     guard text.segments.count == 1, case .value(.output(let operation, _), _) = text.segments[0]
@@ -66,10 +75,12 @@ struct CallInputBuilder {
 }
 
 /// JSON under construction, with places for values that come later.
+/// Keeps pieces of JSON and values apart, in order.
 struct CallInputWriter {
   var json = JSONWriter()
   private var segments: [CallInput.Segment] = []
 
+  /// Ends the piece of JSON before the value.
   mutating func value(_ text: CommandText, _ form: CallInput.Form) {
     flush()
     segments.append(.value(text, form))
@@ -80,6 +91,7 @@ struct CallInputWriter {
     return CallInput(segments: segments)
   }
 
+  /// A comma before a value belongs to the piece that goes before it.
   private mutating func flush(isLast: Bool = false) {
     let bytes = json.take(beforeValue: !isLast)
     if !bytes.isEmpty { segments.append(.json(String(decoding: bytes, as: UTF8.self))) }
@@ -99,6 +111,7 @@ extension CommandText {
 }
 
 extension CallInput {
+  /// Decides, with the two below, how the argument is sent: once, once per element, or with places.
   var hasPlaces: Bool {
     segments.contains { if case .value = $0 { true } else { false } }
   }
@@ -115,6 +128,8 @@ extension CallInput {
   }
 
   /// Returns the JSON of one element, for an input that reads no outputs.
+  /// Secrets cannot be in an input, and outputs are excluded by the caller: neither has a text
+  /// here.
   func json(element values: [String], index: UInt32) -> [UInt8] {
     var bytes: [UInt8] = []
     for segment in segments {
@@ -141,8 +156,10 @@ extension CallInput {
 }
 
 /// Writes JSON and puts in the separators.
+/// Knows brackets, keys and commas, and nothing of what is valid: its caller walks a tree.
 struct JSONWriter {
   private(set) var bytes: [UInt8] = []
+  /// Whether the next value or key needs a comma before it.
   private var needsComma = false
 
   mutating func open(_ bracket: String) {
@@ -154,6 +171,7 @@ struct JSONWriter {
     bytes += bracket.utf8
     needsComma = true
   }
+  /// Keys are strings; a repeated key cannot occur, as the reader refuses it.
   mutating func key(_ key: String) {
     string(key)
     bytes += ":".utf8
@@ -164,16 +182,19 @@ struct JSONWriter {
     bytes += text.utf8
   }
   /// Writes a string; with `isScalar`, writes a text that looks like a number or boolean as one.
+  /// The digits of a number are copied: `1.50` stays so.
   mutating func value(_ text: String, isScalar: Bool) {
     let isLiteral = isScalar && (text == "true" || text == "false" || ManifestNode.isNumber(text))
     if isLiteral { literal(text) } else { string(text) }
   }
   /// Returns the bytes since the last call; with `beforeValue` the caller appends a value next.
+  /// With `beforeValue` the separator is written now, since the value is not written here.
   mutating func take(beforeValue: Bool) -> [UInt8] {
     if beforeValue { separate() }
     defer { bytes = [] }
     return bytes
   }
+  /// Escapes what JSON demands; all other UTF-8 is copied.
   mutating func string(_ text: String) {
     separate()
     bytes.append(UInt8(ascii: "\""))

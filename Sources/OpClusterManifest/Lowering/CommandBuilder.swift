@@ -1,14 +1,18 @@
 // Builds the command of one operation from its settings and `run`. Called by the lowering.
+// The result needs nothing of the manifest any more: a worker runs it as it is.
 
 import OpClusterModel
 
+/// One per operation; its blocks are built by the same one.
 struct CommandBuilder {
   let substitution: Substitution
+  /// Collects the positions of the operation's secrets in the order of their first use.
   let secrets: OperationSecrets
   private var findings: Findings { substitution.findings }
   private var settings: DeclaredSettings { substitution.operation.settings }
 
   /// Builds the command of a whole operation; nil after a finding.
+  /// Times of the operation go into its command; blocks leave them out.
   func build(_ run: ManifestNode) -> CommandSpecification? {
     guard var command = command(run, "'run'") else { return nil }
     command.timeout = settings.timeout
@@ -25,6 +29,9 @@ struct CommandBuilder {
     return command
   }
 
+  /// The part that a command and a block have in common.
+  ///
+  /// - Parameter what: The name in findings.
   private func command(_ run: ManifestNode, _ what: String) -> CommandSpecification? {
     guard let form = form(run, what) else { return nil }
     let surroundings = findings.surroundings
@@ -37,12 +44,14 @@ struct CommandBuilder {
         guard let text = substitution.plain(node, what) else { return nil }
         value = text
       case .inherited(let text): value = CommandText(text)
+      // The value stays out of the command: only its position is written.
       case .secret(let text):
         let position = secrets.position(of: text)
         value = CommandText(segments: [.value(.secret(position), quoting: .none)])
       }
       command.environment.append(.init(name: variable.name, value: value))
     }
+    // An absolute folder, so that it means the same on a worker that shares it.
     command.workingDirectory =
       settings.workingDirectory.map(surroundings.absolute) ?? surroundings.workingFolder
     guard let input = input() else { return nil }
@@ -62,6 +71,7 @@ struct CommandBuilder {
     return command
   }
 
+  /// A list is executed as it is; a text needs an interpreter.
   private func form(_ run: ManifestNode, _ what: String) -> CommandSpecification.Form? {
     if case .sequence(let items) = run.value {
       let words = items.compactMap { substitution.plain($0, "a word of \(what)") }
@@ -72,6 +82,7 @@ struct CommandBuilder {
       return nil
     }
     guard let (text, hasPipe) = substitution.shell(run, what) else { return nil }
+    // A chosen shell says that its rules are known.
     if hasPipe, !settings.choosesShell { warnOfPipe(run) }
     let isReferring = text.segments.contains { segment in
       if case .value(_, quoting: .shell) = segment { true } else { false }
@@ -82,6 +93,7 @@ struct CommandBuilder {
 
   /// Warns once that `sh` sees only the failure of a pipe's last command: people expect that any
   /// failure counts.
+  /// Once per manifest, as a graph may have thousands of such texts.
   private func warnOfPipe(_ run: ManifestNode) {
     findings.warnOnce(
       .pipe, "of a pipe only the last command's failure is seen by 'sh'", run.place,
@@ -89,6 +101,8 @@ struct CommandBuilder {
   }
 
   /// Refuses an interpreter that is no shell: values reach the text as shell variables.
+  /// Known shells are enough to look for: another interpreter would get the name of a variable as
+  /// its text.
   private func checkShell(_ interpreter: [String], _ run: ManifestNode) -> Bool {
     let programs = interpreter.map { $0.split(separator: "/").last.map(String.init) ?? "" }
     let shells = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"]
@@ -98,6 +112,7 @@ struct CommandBuilder {
         hint: "give them by 'env', or write ${{ raw(…) }}")
       return false
     }
+    // `env sh -c` or a container's command may start the shell with a fresh environment.
     if !shells.contains(programs[0]) {
       findings.warning(
         "values reach the shell by its environment, which '\(programs[0])' must hand on", run.place,
@@ -106,6 +121,7 @@ struct CommandBuilder {
     return true
   }
 
+  /// nil after a finding; no setting means an input that has ended.
   private func input() -> CommandSpecification.StandardInput? {
     switch settings.standardInput {
     case nil: .nothing
@@ -118,6 +134,7 @@ struct CommandBuilder {
   /// else from the manifest's folder. The worker opens it beneath that folder, so that it cannot
   /// leave it (G38). A path is absolute only if its literal beginning is: a value at the beginning
   /// never makes it so.
+  /// Values cannot make a path absolute, since an item named `/etc/…` would then write there.
   private func output(_ node: ManifestNode, _ what: String) -> CommandText? {
     guard let text = substitution.plain(node, what) else { return nil }
     guard let first = text.segments.first else {
@@ -146,6 +163,7 @@ struct CommandBuilder {
 
   /// The beginning of a relative output: `./` if it starts from the folder in which the command
   /// runs.
+  /// Otherwise the folder is named, since the command runs in another one.
   private var outputRoot: String {
     let surroundings = findings.surroundings
     let startsThere =
@@ -154,6 +172,7 @@ struct CommandBuilder {
   }
 
   /// Makes relative paths start from the manifest's folder.
+  /// For `stdin`, which is read and never written; it may lead anywhere.
   private func path(_ node: ManifestNode, _ what: String) -> CommandText? {
     guard let text = substitution.plain(node, what) else { return nil }
     guard let first = text.segments.first else {
@@ -177,6 +196,7 @@ struct CommandBuilder {
   }
 }
 
+/// Used to decide what an attempt must be told: outputs of dependencies, or an element's values.
 extension CommandSpecification {
   /// All texts that may hold values.
   var texts: [CommandText] {
@@ -193,6 +213,7 @@ extension CommandSpecification {
   }
 
   /// Whether a text holds an output of a dependency.
+  /// Then the dispatch has to carry outputs (S135).
   var readsOutputs: Bool {
     holds { if case .output = $0 { true } else { false } }
   }

@@ -1,11 +1,15 @@
 // Resolves dependencies between the operations of a manifest: names become positions; impossible
 // ones are reported. Called by the lowering.
+// Positions are those of templates. An operation of `finally` gets an edge from every ordinary one;
+// a need that it names itself keeps its condition.
 
 import OpClusterModel
 
+/// Each need becomes one edge between templates; elements are never expanded here.
 struct Edges {
   let findings: Findings
   let operations: [OperationDeclaration]
+  /// By full name. Of two operations with one name the first counts, and the second is a finding.
   let positions: [String: Int]
 
   init(findings: Findings, operations: [OperationDeclaration]) {
@@ -26,14 +30,18 @@ struct Edges {
   }
 
   /// Returns all edges, in the order of the waiting operations.
+  /// O(needs), and for each operation of `finally` O(operations): their product is bounded by the
+  /// limit of edges.
   func resolve() -> [GroupEdge] {
     var edges: [GroupEdge] = []
     var needs = [[Int]](repeating: [], count: operations.count)
+    // Operations of `finally` do not wait for each other unless they say so.
     let ordinary = operations.indices.filter { !operations[$0].isFinal }
     for (to, operation) in operations.enumerated() {
       var seen: Set<Int> = []
       for need in operation.needs {
         guard let from = position(of: need, for: operation) else { continue }
+        // A need of a group's success is met by its joint, which is one edge instead of many.
         if let members = operations[from].members, need.policy != .succeeded {
           addMembers(members, need, operation, to, &seen, &needs, &edges)
           continue
@@ -49,6 +57,8 @@ struct Edges {
           GroupEdge(from: UInt32(from), to: UInt32(to), policy: need.policy, match: need.match))
       }
       guard operation.isFinal else { continue }
+      // Asked before the edges are made: many operations in `finally` would need more than memory
+      // has.
       if edges.count + ordinary.count > Limits.groupEdgesPerGraph {
         findings.error("the graph has too many dependencies", operation.place)
         break
@@ -81,6 +91,8 @@ struct Edges {
     }
   }
 
+  /// Returns nil after a finding. A need of `finally` from outside of it would wait for itself in
+  /// the end.
   private func position(of need: DeclaredNeed, for operation: OperationDeclaration) -> Int? {
     if need.on.name == operation.name {
       findings.error("'\(operation.name)' needs itself", need.on.place)
@@ -105,6 +117,7 @@ struct Edges {
   private func hint(for name: String) -> String {
     guard findings.diagnostics.count < 100 else { return "" }
     // Outside of a group, a member's name includes the group's name.
+    // The suffix is what people forget most.
     if let member = operations.first(where: { $0.name.hasSuffix("." + name) }) {
       return "did you mean '\(member.name)'?"
     }
@@ -132,16 +145,19 @@ struct Edges {
     }
   }
 
+  /// A range and a list of items may have the same numbers in another form.
   private static func numbering(_ columns: ElementColumns) -> [IndexRun] {
     columns.indexRuns.isEmpty ? [IndexRun(first: 1, count: columns.count)] : columns.indexRuns
   }
 
+  /// One finding per circle, with its path as people read it: `a needs b needs a`.
   private func reportCycles(_ needs: [[Int]]) {
     for cycle in Cycles.find(needs: needs) {
       let names = (cycle + cycle.prefix(1)).map { operations[$0].name }
       let first = operations[cycle[0]]
       let next = operations[cycle[cycle.count > 1 ? 1 : 0]].name
       let place = first.needs.first { $0.on.name == next }?.on.place ?? first.place
+      // A long circle shows its beginning and its end.
       let path =
         names.count > 12
         ? names.prefix(6).joined(separator: " needs ") + " … "

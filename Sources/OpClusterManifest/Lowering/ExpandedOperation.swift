@@ -1,5 +1,6 @@
 // The operations that `opbatch check --expand` shows: a submission's operations with their
 // elements, and their commands as far as they are known. Made by the compiler, read by the command.
+// Elements are computed when they are asked for: an array may have millions, and few are shown.
 
 public import OpClusterModel
 
@@ -8,7 +9,9 @@ public struct ExpandedOperation: Hashable, Sendable {
   public var name: String
   public var count: UInt32
   public var isArray: Bool
+  /// As people name it: a queue of the graph by its own name.
   public var queue: String
+  /// In the order of the graph's edges.
   public var needs: [Need]
   /// The command with its parameters filled in. `${{ item }}` and the like mark values that differ
   /// by element.
@@ -16,6 +19,7 @@ public struct ExpandedOperation: Hashable, Sendable {
   private let template: OperationTemplate
   private let work: LoweredWork
 
+  /// A need of a group appears as needs of its joint or its members, as the coordinator sees it.
   public struct Need: Hashable, Sendable {
     public var name: String
     public var policy: EdgePolicy
@@ -32,6 +36,7 @@ public struct ExpandedOperation: Hashable, Sendable {
   }
 
   /// Returns an element by its position, from 0 up to `count`.
+  /// An element has its values filled in; outputs and secrets stay places.
   public func element(_ element: UInt32) -> Element {
     let (keys, arguments) = elementValues
     var values: [String] = []
@@ -44,6 +49,7 @@ public struct ExpandedOperation: Hashable, Sendable {
   }
 
   /// The keys of the element values that commands use, and the values of each element.
+  /// Calls show no values: their arguments are JSON, which is not a command.
   private var elementValues: (keys: [String], values: ElementArguments) {
     switch work {
     case .command(let command): return (command.elementKeys, template.elementArguments)
@@ -54,6 +60,7 @@ public struct ExpandedOperation: Hashable, Sendable {
     }
   }
 
+  /// O(templates + edges). Positions of `work` are those of the templates.
   static func list(
     _ submission: GraphSubmission, _ work: [LoweredWork]
   ) -> [ExpandedOperation] {
@@ -69,6 +76,7 @@ public struct ExpandedOperation: Hashable, Sendable {
     }
   }
 
+  /// Expects a submission without errors: positions of queues are in bounds.
   private init(
     _ submission: GraphSubmission, _ at: Int, _ work: LoweredWork, _ needs: [Need]
   ) {
@@ -82,10 +90,12 @@ public struct ExpandedOperation: Hashable, Sendable {
     case .named(let name): queue = name
     case .own(let settings): queue = settings.name
     }
+    // Without values, so that places stay visible.
     command = Self.describe(work, index: nil, values: nil)
   }
 
   /// Returns one line per block.
+  /// nil for index and values means that places are shown in their stead.
   private static func describe(
     _ work: LoweredWork, index: UInt32?, values: [String]?
   ) -> String {
@@ -104,10 +114,12 @@ public struct ExpandedOperation: Hashable, Sendable {
     }
   }
 
+  /// Version 1 is the usual one, and is not shown.
   private static func describe(_ type: OperationType) -> String {
     type.version == 1 ? "(call \(type.name))" : "(call \(type.name)@\(type.version))"
   }
 
+  /// Words are quoted as a shell would need them, so that a line can be copied.
   private static func describe(
     _ command: CommandSpecification, index: UInt32?, values: [String]?
   ) -> String {
@@ -136,6 +148,7 @@ public struct ExpandedOperation: Hashable, Sendable {
     }
   }
 
+  /// A secret is never known here, so that it cannot be shown (G39).
   private static func known(_ value: CommandText.Value, _ index: UInt32?, _ values: [String]?)
     -> String?
   {
@@ -147,6 +160,7 @@ public struct ExpandedOperation: Hashable, Sendable {
     }
   }
 
+  /// As the manifest would write it, without the braces.
   private static func placeholder(_ value: CommandText.Value, _ keys: [String]) -> String {
     switch value {
     case .index: "index"

@@ -1,4 +1,5 @@
 // The work of an operation after the lowering, for display.
+// Joints are told apart for people alone: to the coordinator both are operations without work.
 
 import OpClusterModel
 

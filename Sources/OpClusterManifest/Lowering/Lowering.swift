@@ -1,11 +1,18 @@
 // Lowers declarations to a submission: templates, edges, queues and commands. The last step of the
 // compiler.
+// The coordinator accepts the result, but for what only it knows: queues of the cluster, earlier
+// graphs, quotas. Dependencies are in `Edges.swift`, commands in `CommandBuilder.swift`, arguments
+// of calls in `CallInputBuilder.swift`.
 
 public import OpClusterModel
 
+/// Templates stand in the order of the operations: positions are used by edges and scopes, and seen
+/// by people in lists.
 struct Lowering {
   let findings: Findings
+  /// Declared names may still be wrong; they are resolved here.
   let graph: GraphDeclaration
+  /// Given, or derived from the file's name.
   let name: String
   let encoders: PayloadEncoders
   private let secrets = SecretTable()
@@ -20,6 +27,8 @@ struct Lowering {
   }
 
   /// Returns the submission and the work of each template. Meaningless after an error.
+  /// Runs on after a finding, so that all are reported. A share of failures is computed at the end,
+  /// when every count is known.
   func lower() -> (submission: GraphSubmission, work: [LoweredWork]) {
     var submission = GraphSubmission(name: name)
     submission.failurePolicy = graph.failurePolicy
@@ -28,6 +37,7 @@ struct Lowering {
     let edges = Edges(findings: findings, operations: graph.operations)
     submission.groupEdges = edges.resolve()
     var lowered: [LoweredWork] = []
+    // Sums over the whole graph, for limits that no single operation breaks.
     var total = 0
     var bytes = 0
     for operation in graph.operations {
@@ -47,10 +57,12 @@ struct Lowering {
     return (submission, lowered)
   }
 
+  /// Settings that the coordinator reads. Work, payload and secrets follow in `work`.
   private func template(_ operation: OperationDeclaration) -> OperationTemplate {
     let settings = operation.settings
     var template = OperationTemplate(name: operation.name, work: .nothing)
     template.isFinal = operation.isFinal
+    // A joint needs no worker: an empty demand lets it end inside the coordinator.
     if operation.isJoint {
       template.demand = .none
       return template
@@ -75,6 +87,8 @@ struct Lowering {
     return template
   }
 
+  /// Fills in the template's work, and returns it in a form that can be shown. After a finding the
+  /// shown work is meaningless.
   private func work(
     _ operation: OperationDeclaration, _ edges: Edges, _ template: inout OperationTemplate
   ) -> LoweredWork {
@@ -82,12 +96,14 @@ struct Lowering {
     for need in operation.needs {
       guard let at = edges.positions[need.on.name] else { continue }
       let on = graph.operations[at]
+      // By the name that the operation uses: a short one among siblings of a group.
       outputs[need.written] = .init(
         operation: on.name, keys: on.outputs,
         isList: on.elements != nil && need.match != .sameIndex)
     }
     let substitution = Substitution(
       findings: findings, operation: operation, outputsByNeed: outputs)
+    // Declared outputs of a need are sent along, whether or not a text names them.
     let isRead = outputs.contains { !$0.value.keys.isEmpty }
     switch operation.work {
     case .nothing: return operation.members == nil ? .barrier : .group
@@ -104,6 +120,7 @@ struct Lowering {
       template.work = .command
       let own = OperationSecrets(secrets)
       let builder = CommandBuilder(substitution: substitution, secrets: own)
+      // The finding makes the whole compilation fail; the barrier only fills the place.
       guard let command = builder.build(node) else { return .barrier }
       template.secrets = own.positions
       template.payload = encoders.command(command)
@@ -135,6 +152,8 @@ struct Lowering {
   }
 
   /// Encodes the element values in the form that lists of blocks carry.
+  /// Blocks are one payload for all elements, so their values come in an envelope of that format.
+  /// Returns no arguments after the first item that is too large.
   private func wrapped(
     _ values: ElementArguments, _ operation: OperationDeclaration
   ) -> ElementArguments {
@@ -152,6 +171,7 @@ struct Lowering {
     return arguments
   }
 
+  /// The limit is that of one command with its environment.
   private func checkPayload(
     _ template: OperationTemplate, _ operation: OperationDeclaration, _ what: String
   ) {
@@ -161,6 +181,7 @@ struct Lowering {
       operation.place, hint: "put the text in a file")
   }
 
+  /// Blocks that could not be built are left out; their findings have been reported.
   private func blocks(
     _ declared: [DeclaredBlock], _ substitution: Substitution, _ secrets: OperationSecrets
   ) -> [OperationBlock] {
@@ -172,6 +193,7 @@ struct Lowering {
       case .call(let declared):
         guard let input = declared.input else { return .call(declared.type, argument: []) }
         guard let built = call.build(input) else { return nil }
+        // Without places the argument is known, and is sent as it is.
         if built.hasPlaces { return .filledCall(declared.type, built) }
         return .call(declared.type, argument: built.json(element: [], index: 0))
       }
@@ -179,6 +201,7 @@ struct Lowering {
   }
 
   /// Returns the distinct types that the blocks call, in order.
+  /// The coordinator chooses workers that have all of them.
   private static func types(of blocks: [OperationBlock]) -> [OperationType] {
     var types: [OperationType] = []
     var seen: Set<OperationType> = []
@@ -189,6 +212,8 @@ struct Lowering {
     return types
   }
 
+  /// Three cases: one argument for all elements, one per element, or an argument that the worker
+  /// fills in.
   private func fillCall(
     _ input: ManifestNode, _ substitution: Substitution, _ template: inout OperationTemplate
   ) {
@@ -199,6 +224,7 @@ struct Lowering {
       template.payload = built.json(element: [], index: 0)
       return
     }
+    // Outputs are known to the worker alone, so it gets the places and the element's values.
     if built.readsOutputs {
       template.fillsInput = true
       template.payload = encoders.callInput(built)
@@ -221,12 +247,14 @@ struct Lowering {
   }
 
   /// Counts operations that run; join points and `finally` do not count.
+  /// The whole of which `max_failures: 20%` is a share.
   private static func running(_ templates: ArraySlice<OperationTemplate>) -> Int {
     templates.reduce(0) { $0 + ($1.work == .nothing || $1.isFinal ? 0 : Int($1.count)) }
   }
 
   /// Returns the failure scopes of arrays and groups with `max_failures`. The members of a group
   /// are adjacent.
+  /// A group's scope goes from its first member to its last; nested groups and joints lie between.
   private func failureScopes(_ templates: [OperationTemplate]) -> [FailureScope] {
     var positions: [String: Int] = [:]
     for (at, template) in templates.enumerated() { positions[template.name] = at }
@@ -245,6 +273,7 @@ struct Lowering {
     }
   }
 
+  /// Findings about sums have no place: no line is to blame.
   private func checkLimits(_ submission: GraphSubmission, total: Int, bytes: Int) {
     if total > Limits.operationsPerGraph {
       findings.error("the graph has more than \(Limits.operationsPerGraph) operations", nil)
@@ -270,6 +299,7 @@ struct Lowering {
           + "\(Limits.secretBytesPerGraph / 1024) KiB of them", nil,
         hint: "keep them in a file that workers can read")
     }
+    // Three quarters of a message; the rest is for names, edges and what the submitter adds.
     if bytes > Limits.messageBytes * 3 / 4 {
       findings.error("the commands and items have more than 12 MiB together", nil)
     }
@@ -278,6 +308,7 @@ struct Lowering {
 
 /// Encodes the payloads of templates, which are opaque to the coordinator. This module has no
 /// encoding of its own, so the caller provides it.
+/// Closures, so that this module stays below the wire format.
 public struct PayloadEncoders {
   public var command: (CommandSpecification) -> [UInt8]
   public var callInput: (CallInput) -> [UInt8]
@@ -306,12 +337,14 @@ extension OperationDeclaration {
 
 /// The queues by position: the manifest's own first, then queues of the cluster in the order of
 /// their first use.
+/// O(1) expected for each look-up.
 struct QueueTable {
   private(set) var references: [QueueReference]
   private var positions: [String: UInt32] = [:]
   private let findings: Findings
   private let ownNames: [String]
 
+  /// A name that occurs twice is a finding of the decoder; here the later one wins.
   init(own: [QueueSettings], findings: Findings) {
     references = own.map { .own($0) }
     ownNames = own.map { $0.name }
@@ -321,6 +354,8 @@ struct QueueTable {
 
   /// Returns a queue's position. A name that the manifest does not declare is a queue of the
   /// cluster. Join points go to `default`: a queue's limit or suspension does not concern them.
+  /// A name that is nearly one of the manifest's queues is warned of: a typing mistake would
+  /// otherwise wait in a queue of the cluster.
   mutating func position(_ queue: PlacedName?, isJoint: Bool) -> UInt32 {
     guard let queue, !isJoint else { return position(named: "default") }
     if positions[queue.name] == nil,
@@ -333,6 +368,7 @@ struct QueueTable {
     return position(named: queue.name)
   }
 
+  /// Each queue of the cluster is named once, at its first use.
   private mutating func position(named name: String) -> UInt32 {
     if let known = positions[name] { return known }
     let position = UInt32(references.count)

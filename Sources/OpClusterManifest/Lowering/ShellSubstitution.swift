@@ -1,8 +1,12 @@
 // Substitutes values in a shell text. Each value is one word or a part of a word, and the shell
 // never parses it (see `ShellText`). Refuses values in other places. Called by the lowering.
+// The scanner tells the place of each value; this file decides what is written there. Three ways:
+// as it is (letters and digits), as a word of its own, or not at all.
 
 import OpClusterModel
 
+/// The pieces are walked twice: the scanner must have seen the whole text, since a later word can
+/// refuse an earlier value.
 extension Substitution {
   /// Returns the shell text, and whether it has a pipe; nil after a finding. Reports all findings
   /// of a text.
@@ -24,6 +28,7 @@ extension Substitution {
         if value.isRaw {
           isFine = appendRaw(value, to: &text) && isFine
         } else {
+          // Quotes that hold one value alone are dropped: the value brings its own.
           let isEnclosed = place == .doubleQuotes(isOpening: true) && next == UInt8(ascii: "\"")
           var put = PlacedText(place: place, next: next, isEnclosed: isEnclosed)
           isFine = append(value, &put, to: &text) && isFine
@@ -36,6 +41,8 @@ extension Substitution {
   }
 
   /// Returns the place of each value, `raw(…)` included, and whether there is a pipe.
+  /// A value that is `raw` has no place: it is code, and the scanner reads it as such if it is
+  /// known.
   private func scanned(_ pieces: [TextPiece]) -> ([ShellPlace], hasPipe: Bool) {
     var scanner = ShellScanner()
     var count = 0
@@ -50,6 +57,7 @@ extension Substitution {
         {
           scanner.read(known)
         } else {
+          // Unknown code makes the rest of the word unknown, and nothing worse.
           scanner.passUnknown()
         }
       case .value:
@@ -58,10 +66,12 @@ extension Substitution {
         count += 1
       }
     }
+    // A `raw` value gets a place that is never looked at.
     let places = numbers.map { $0.map { scanner.places[$0] } ?? .word(takesMany: true) }
     return (places, scanner.hasPipe)
   }
 
+  /// `raw` is the author's word that the value is code; nothing is quoted or checked.
   private func appendRaw(_ value: TextPiece.PlacedValue, to text: inout TextBuilder) -> Bool {
     if case .parameter(let name) = value.reference {
       guard let known = findings.parameter(name, value.place) else { return false }
@@ -74,6 +84,7 @@ extension Substitution {
   }
 
   /// A place and the text around it.
+  /// Both neighbours matter: a value before `(` would be the name of a function.
   private struct PlacedText {
     let place: ShellPlace
     let next: UInt8?
@@ -84,6 +95,8 @@ extension Substitution {
   }
 
   /// Appends a value that is not `raw`; false after a finding.
+  /// Values that are safe in any quoting are written plainly, so that people read the text as they
+  /// would have written it.
   private func append(
     _ value: TextPiece.PlacedValue, _ put: inout PlacedText, to text: inout TextBuilder
   ) -> Bool {
@@ -107,6 +120,7 @@ extension Substitution {
       findings.error(
         obstacle.message, value.place, hint: obstacle.hint(value.expression))
       return false
+    // In the place of one word an array's outputs would become several.
     case .word(let takesMany):
       if !takesMany, isList(late) { return refuseList(value) }
       text.append(late, .shell)
@@ -116,6 +130,8 @@ extension Substitution {
         put.tookQuotes = true
         text.append(late, .shell)
       } else {
+        // The quotes of the text end before the value, and begin again behind it: the value's own
+        // quotes stand alone.
         text.append("\"")
         text.append(late, .shell)
         text.append("\"")
@@ -124,6 +140,7 @@ extension Substitution {
     return true
   }
 
+  /// A parameter becomes text of the manifest; a late value is put in as it is, without quoting.
   private func appendPlain(_ value: CommandText.Value, to text: inout TextBuilder) {
     if case .known(let known) = value {
       text.append(known)
@@ -133,6 +150,7 @@ extension Substitution {
   }
 
   /// Whether a known text can be written without quotes.
+  /// Only known texts can be judged: parameters.
   private func isPlainHere(_ known: String, _ put: PlacedText) -> Bool {
     switch put.place {
     // Quotes a value where a command may stand: unquoted it could be a reserved word or an
@@ -151,6 +169,7 @@ extension Substitution {
       switch put.place {
       case .word: return ShellText.isPlainWord("1", before: put.next)
       case .doubleQuotes: return true
+      // Plain elements are worth the check only where nothing else can stand.
       case .refused(let obstacle): return obstacle.takesPlain
       }
     case .element(let position):
@@ -166,11 +185,13 @@ extension Substitution {
   }
 
   /// Whether the value may be more than one word.
+  /// An output of an array, unless the match is by index: then it is one value.
   private func isList(_ value: CommandText.Value) -> Bool {
     guard case .output(let operation, _) = value else { return false }
     return outputsByNeed.contains { $0.value.operation == operation && $0.value.isList }
   }
 
+  /// The finding names the value, since the place may be in a long text.
   private func refuseList(_ value: TextPiece.PlacedValue) -> Bool {
     findings.error(
       "only one value can stand here, and '\(value.expression)' are those of all elements",

@@ -1,15 +1,19 @@
 // Substitutes values in the texts of one operation. Parameters become literals; values that are
 // known only when an attempt starts become segments. The lowering makes one per operation.
+// Values of a shell text need more care, and are in `ShellSubstitution.swift`.
 
 import OpClusterModel
 
+/// Knows the operation's elements and needs: both decide which values a text may name.
 struct Substitution {
   let findings: Findings
   let operation: OperationDeclaration
   /// The direct dependencies by the names that the operation may use.
+  /// Members of a group use short names for their siblings; the dependency has its full name.
   let outputsByNeed: [String: NeedOutputs]
 
   /// A dependency by its name in the graph, and the outputs that it declares.
+  /// `keys` is empty if the dependency declares none: then any key may be asked for.
   struct NeedOutputs {
     var operation: String
     var keys: [String]
@@ -19,6 +23,7 @@ struct Substitution {
 
   /// Substitutes values without quoting: for arguments, environment, paths, stdin. nil after a
   /// finding. Reports all findings of a text.
+  /// Values of an array's outputs are joined by blanks when the attempt starts.
   func plain(_ node: ManifestNode, _ what: String) -> CommandText? {
     guard let pieces = pieces(node, what) else { return nil }
     var text = TextBuilder()
@@ -42,6 +47,8 @@ struct Substitution {
     return isFine ? checked(text.text, node) : nil
   }
 
+  /// Returns nil only for a node that is no text; wrong placeholders have been reported and are
+  /// left out.
   func pieces(_ node: ManifestNode, _ what: String) -> [TextPiece]? {
     guard case .scalar(let text, _) = node.value, !node.isNull else {
       findings.error("\(what) must be a text, not \(node.kind)", node.place)
@@ -50,6 +57,7 @@ struct Substitution {
     return text.contains("${{") ? findings.pieces(of: text, in: node) : [.literal(text)]
   }
 
+  /// A zero byte would end an argument early in the eyes of a process.
   func checked(_ text: CommandText, _ node: ManifestNode) -> CommandText? {
     for case .literal(let literal) in text.segments where literal.utf8.contains(0) {
       findings.error("a text for a command cannot hold a zero byte", node.place)
@@ -58,6 +66,7 @@ struct Substitution {
     return text
   }
 
+  /// Returns nil after a finding, and for a parameter, which is known already.
   func late(_ value: TextPiece.PlacedValue) -> CommandText.Value? {
     switch value.reference {
     case .parameter: return nil
@@ -66,6 +75,7 @@ struct Substitution {
       findings.error("only an array has an 'index'", value.place)
     case .item:
       if let elements = operation.elements, !elements.isMatrix {
+        // A range has no values of its own: its item is its number.
         return elements.keys.isEmpty ? .index : .element(0)
       }
       let hint = operation.elements.map { "a matrix has matrix.\($0.keys.first ?? "KEY")" } ?? ""
@@ -82,6 +92,7 @@ struct Substitution {
     return nil
   }
 
+  /// Only declared outputs are checked, since a command may write others as well.
   private func output(_ name: String, _ key: String, _ place: Place) -> CommandText.Value? {
     guard let declared = outputsByNeed[name] else {
       let near = NearNames.hint(for: name, among: outputsByNeed.keys.sorted())
@@ -102,6 +113,7 @@ struct Substitution {
 }
 
 /// Joins neighbouring literals.
+/// Fewer segments make a smaller payload, and a text without values becomes one literal.
 struct TextBuilder {
   private(set) var text = CommandText("")
 
@@ -113,10 +125,12 @@ struct TextBuilder {
       text.segments.append(.literal(literal))
     }
   }
+  /// `none` inserts the value as it is; `shell` makes it a word that no shell parses.
   mutating func append(_ value: CommandText.Value, _ quoting: CommandText.Quoting) {
     text.segments.append(.value(value, quoting: quoting))
   }
   /// Removes the `"` at the end of the text; false if the text ends differently.
+  /// Used where quotes hold a value and nothing else: the value brings its own.
   mutating func removeQuote() -> Bool {
     guard case .literal(let before)? = text.segments.last, before.hasSuffix("\"") else {
       return false

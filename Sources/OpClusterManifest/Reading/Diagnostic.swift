@@ -1,5 +1,6 @@
 // Findings about a manifest: what is wrong, where, and what to do; in the form of a compiler's
 // messages. Made while reading, shown by the commands. Values only.
+// Findings are also what `check --json` prints, so their fields have to stand without the text.
 
 import OpClusterModel
 
@@ -9,6 +10,7 @@ public struct Diagnostic: Hashable, Sendable {
   public enum Severity: String, Sendable {
     case error, warning
   }
+  /// The names of the cases are the words that people read.
   public var severity: Severity
   /// The problem, without a full stop.
   public var message: String
@@ -34,12 +36,15 @@ public struct Diagnostic: Hashable, Sendable {
   }
 
   /// Returns the finding as text for people. For many findings use a `DiagnosticRenderer`.
+  /// Splits the source into lines at each call; a renderer does it once.
   public func render(source: String, file: String, color: Bool) -> String {
     DiagnosticRenderer(source: source, file: file, color: color).render(self)
   }
 }
 
 /// Renders findings with the source lines that they concern.
+/// Texts of a manifest may come from anybody, so everything that is shown goes through `visible`
+/// (G38).
 public struct DiagnosticRenderer: Sendable {
   private let lines: [Substring]
   private let file: String
@@ -63,6 +68,7 @@ public struct DiagnosticRenderer: Sendable {
   }
 
   /// Renders errors and warnings in the order given, an empty line between them.
+  /// The excess is counted in one line, so that a broken file does not flood a terminal.
   public func render(_ diagnostics: [Diagnostic]) -> String {
     var blocks = diagnostics.prefix(Self.shownFindings).map { render($0) }
     if diagnostics.count > Self.shownFindings {
@@ -71,6 +77,8 @@ public struct DiagnosticRenderer: Sendable {
     return blocks.joined(separator: "\n")
   }
 
+  /// Two lines of source and mark follow the message where the place is known; a place behind the
+  /// last line has no source to show.
   public func render(_ diagnostic: Diagnostic) -> String {
     let word = diagnostic.severity.rawValue
     var text = "\(paint(word, diagnostic.severity)): \(visible(diagnostic.message))\n"
@@ -81,6 +89,7 @@ public struct DiagnosticRenderer: Sendable {
     text += "  --> \(visible(file)):\(diagnostic.line):\(diagnostic.column)\n"
     guard diagnostic.line <= lines.count else { return text }
     let scalars = Array(lines[diagnostic.line - 1].unicodeScalars)
+    // A column behind the end marks the end: what is missing there is what was expected.
     let column = min(max(diagnostic.column, 1), scalars.count + 1)
     // Cuts a long line around the place.
     let from = max(0, min(column - 40, scalars.count - Self.shownWidth))
@@ -92,6 +101,7 @@ public struct DiagnosticRenderer: Sendable {
     let before = scalars[from..<(column - 1)].split(
       separator: "\t", omittingEmptySubsequences: false
     ).map { blanks(below: $0) }.joined(separator: "\t")
+    // The mark ends with what is shown of the line.
     let end = min(column - 1 + max(diagnostic.length, 1), from + shown.count)
     let marked = scalars[(column - 1)..<max(column - 1, end)]
     let mark = String(repeating: "^", count: max(1, cells(visible(marked))))
@@ -100,16 +110,19 @@ public struct DiagnosticRenderer: Sendable {
   }
 
   /// Returns blanks as wide as the shown scalars.
+  /// The blanks stand below what a terminal shows, not below the characters themselves.
   private func blanks(below scalars: some Sequence<Unicode.Scalar>) -> String {
     String(repeating: " ", count: cells(visible(scalars)))
   }
 
+  /// Red for errors, yellow for warnings; the codes come from here and never from a manifest.
   private func paint(_ text: String, _ severity: Diagnostic.Severity) -> String {
     guard color else { return text }
     return "\u{1B}[1;\(severity == .error ? "31" : "33")m\(text)\u{1B}[0m"
   }
 
   /// Replaces characters that could steer the terminal of the reader.
+  /// A tab stays: the line of the mark repeats it.
   private func visible(_ text: some Sequence<Unicode.Scalar>) -> String {
     var result = ""
     for scalar in text {

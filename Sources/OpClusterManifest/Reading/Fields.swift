@@ -1,18 +1,24 @@
 // One mapping of the manifest, opened with the table of its keys. Reports unknown keys and reads
 // typed values. Used by all decoders.
+// Unknown keys are reported at opening, and once. Each typed reading below reports what is wrong
+// and returns nil, so that a decoder keeps its default and goes on.
 
 import OpClusterModel
 
+/// A mapping with its table is the only way to read keys: a key that a decoder reads is one that
+/// the table, and so the schema, has.
 struct Fields {
   let table: KeyTable
   let place: Place
   let findings: Findings
   /// Entries with keys of the table; all entries if the table is open.
   let entries: [ManifestNode.Entry]
+  /// From a key to its entry, for O(1) look-ups.
   private let positions: [String: Int]
 
   /// Returns nil, and reports a finding, if the node is no mapping. `name` replaces the table's
   /// name in messages.
+  /// - Parameter table: The keys that are allowed here. Of an open table all keys are kept.
   init?(_ node: ManifestNode, _ table: KeyTable, name: String? = nil, _ findings: Findings) {
     let name = name ?? table.name
     guard case .mapping(let all) = node.value else {
@@ -22,6 +28,7 @@ struct Fields {
     var kept: [ManifestNode.Entry] = []
     var positions: [String: Int] = [:]
     for entry in all {
+      // Keys with `x-` are free at the root, for anchors that operations use.
       if table == ManifestKeys.graph, entry.key.hasPrefix("x-") { continue }
       if table.isOpen || table.keys.contains(entry.key) {
         positions[entry.key] = kept.count
@@ -39,6 +46,8 @@ struct Fields {
     self.positions = positions
   }
 
+  /// Stops the program for a key that the table lacks: that is a mistake of a decoder, and never of
+  /// a manifest.
   subscript(key: String) -> ManifestNode.Entry? {
     precondition(table.keys.contains(key), "the key '\(key)' is in no table")
     return positions[key].map { entries[$0] }
@@ -46,9 +55,11 @@ struct Fields {
   func node(_ key: String) -> ManifestNode? { self[key]?.value }
 
   /// Entries with keys that the user chose; for open tables.
+  /// In the order of the text.
   var chosen: [ManifestNode.Entry] { entries.filter { !table.keys.contains($0.key) } }
 
   /// Refuses a key of the schema that this version does not support.
+  /// Nothing is decoded then; the value may have any form.
   func refuse(_ key: String, hint: String = "") {
     if let entry = self[key] {
       findings.error("'\(key)' is not supported yet", entry.place, hint: hint)
@@ -61,6 +72,7 @@ struct Fields {
     }
   }
 
+  // Readings by key; the key in quotes is what findings call the value.
   func text(_ key: String) -> String? {
     node(key).flatMap { findings.text($0, "'\(key)'") }
   }
@@ -84,6 +96,7 @@ struct Fields {
 }
 
 // Typed values.
+// Readings of a node, which also serve for items of lists. Every one fills in parameters first.
 extension Findings {
   func list(_ node: ManifestNode, _ what: String) -> [ManifestNode]? {
     guard case .sequence(let items) = node.value else {
@@ -105,9 +118,11 @@ extension Findings {
     return nil
   }
 
+  /// The bounds are told in the finding; the largest numbers of a type are told as no bound.
   func integer(_ node: ManifestNode, _ what: String, _ range: ClosedRange<Int>) -> Int? {
     guard let text = number(node, what) else { return nil }
     if let value = Int(text), range.contains(value) { return value }
+    // Bounds that only say how wide the type is would confuse.
     let most = range.upperBound == Int(UInt32.max) || range.upperBound == Int.max
     let bounds = most ? "from \(range.lowerBound) on" : "\(range.lowerBound) to \(range.upperBound)"
     error("\(what) must be a whole number, \(bounds), not \(node.kind)", node.place)
@@ -115,6 +130,7 @@ extension Findings {
   }
 
   /// Reads an amount: a number from 0 on with at most four decimals.
+  /// Amounts are exact in ten-thousandths, so more decimals would be cut.
   func amount(_ node: ManifestNode, _ what: String) -> ResourceAmount? {
     guard let text = number(node, what) else { return nil }
     if let amount = Quantities.amount(text) { return amount }
@@ -124,6 +140,7 @@ extension Findings {
   }
 
   /// Returns the text of a number.
+  /// Quoted numbers are texts, and refused: quotes say that a text is meant.
   func number(_ node: ManifestNode, _ what: String) -> String? {
     guard case .scalar = node.value, !node.isNull else {
       error("\(what) must be a number, not \(node.kind)", node.place)
@@ -135,6 +152,7 @@ extension Findings {
     return nil
   }
 
+  /// A number without a unit could be seconds or minutes, so it needs one. At most a hundred years.
   func duration(_ node: ManifestNode, _ what: String) -> Span? {
     guard let text = text(node, what) else { return nil }
     if let span = Quantities.duration(text) { return span }
@@ -144,6 +162,7 @@ extension Findings {
   }
 
   /// Reads a delay or a time (S150).
+  /// A delay starts when the submission is accepted; a time is by the coordinator's clock.
   func moment(_ node: ManifestNode, _ what: String) -> NotBefore? {
     guard let text = text(node, what) else { return nil }
     if let span = Quantities.duration(text) {
@@ -158,6 +177,7 @@ extension Findings {
     return nil
   }
 
+  /// A plain number is bytes. `512M` could be either of two units, and is answered with a question.
   func bytes(_ node: ManifestNode, _ what: String) -> Int64? {
     guard let text = text(node, what) else { return nil }
     if let bytes = Quantities.bytes(text) { return bytes }
@@ -167,6 +187,7 @@ extension Findings {
     return nil
   }
 
+  /// Names as `kill -l` has them, with or without `SIG`.
   func signal(_ node: ManifestNode, _ what: String) -> Int32? {
     guard let text = text(node, what) else { return nil }
     if let number = Quantities.signal(text) { return number }
@@ -177,6 +198,7 @@ extension Findings {
     return nil
   }
 
+  /// For names that the user chose: operations, queues, outputs.
   func name(_ node: ManifestNode, _ what: String) -> String? {
     guard let text = text(node, what) else { return nil }
     if Names.isName(text) { return text }
@@ -185,6 +207,7 @@ extension Findings {
   }
   static let nameHint = "a letter or '_', then letters, digits, '_', '.', '-'; at most 128"
 
+  /// Words are compared exactly; the nearest one is the hint, or the list of all.
   func choice<Value>(
     _ node: ManifestNode, _ what: String, _ values: [(String, Value)]
   ) -> Value? {

@@ -1,14 +1,19 @@
 // Collects findings while a manifest is read, and fills parameters into scalars. One per
 // compilation, confined to the compiling thread.
+// A class, because every decoder adds to the same list. Decoders go on after an error: one run
+// shows all that is wrong.
 
 import OpClusterModel
 
+/// Also holds what decoders share: the parameters, and the files that were read.
 final class Findings {
+  /// The text, for places inside of scalars that span lines.
   let source: SourceText
   let surroundings: Surroundings
   private(set) var diagnostics: [Diagnostic] = []
   /// The resolved parameters; nil for one that could not be resolved, which has been reported.
   var parameters: [String: String?] = [:]
+  /// Once true it stays so: no submission is made.
   private(set) var hasErrors = false
   /// Reports each cause once per place, even if an alias repeats it.
   private var seen: Set<Diagnostic> = []
@@ -22,6 +27,7 @@ final class Findings {
   }
 
   /// Returns the text of a file. The path is relative to the manifest's folder.
+  /// Text that is not UTF-8 is unreadable here; items are texts.
   func file(_ path: String) -> Result<String, FileAccess.Unreadable> {
     let path = surroundings.absolute(path)
     if let known = texts[path] { return known }
@@ -33,6 +39,8 @@ final class Findings {
     return text
   }
 
+  /// - Parameter place: nil where no line is to blame, such as for the whole graph.
+  /// - Parameter hint: What to write instead, without a full stop.
   func error(_ message: String, _ place: Place?, hint: String = "") {
     report(.error, message, place, hint)
   }
@@ -40,6 +48,7 @@ final class Findings {
     report(.warning, message, place, hint)
   }
   /// Remarks that are reported at the first place only.
+  /// For advice that would be tiresome at every operation.
   enum Remark: Hashable {
     case pipe
   }
@@ -49,11 +58,13 @@ final class Findings {
     if remarks.insert(remark).inserted { warning(message, place, hint: hint) }
   }
 
+  /// O(1) expected. Equal findings are one, whatever reported them.
   func add(_ diagnostic: Diagnostic) {
     guard seen.insert(diagnostic).inserted else { return }
     diagnostics.append(diagnostic)
     if diagnostic.severity == .error { hasErrors = true }
   }
+  /// The place becomes numbers here; 0 means that there is none.
   private func report(
     _ severity: Diagnostic.Severity, _ message: String, _ place: Place?, _ hint: String
   ) {
@@ -64,6 +75,7 @@ final class Findings {
   }
 
   /// The findings in the order of the text; those without a place come last.
+  /// O(n log n). Findings of one place keep the order in which they were made.
   var sorted: [Diagnostic] {
     diagnostics.enumerated()
       .map { at, diagnostic in
@@ -77,6 +89,7 @@ final class Findings {
 
   /// Returns the text of a scalar with its parameters filled in. Reports a finding and returns nil
   /// for any other node, and for a text with values that are known only when an operation starts.
+  /// - Parameter what: The thing in messages, such as `'timeout'` or `a label`.
   func text(_ node: ManifestNode, _ what: String) -> String? {
     guard case .scalar(let text, _) = node.value, !node.isNull else {
       error("\(what) must be a text, not \(node.kind)", node.place)
@@ -99,10 +112,12 @@ final class Findings {
     return result
   }
 
+  /// The list is that of the texts which `Substitution` handles.
   private static let lateHint =
     "only run, call input, env, stdin, stdout and stderr can use it"
 
   /// Returns the value of a parameter; nil if there is none, which is reported once.
+  /// A parameter that failed to resolve is nil without a further finding.
   func parameter(_ name: String, _ place: Place) -> String? {
     guard let value = parameters[name] else {
       error(
@@ -115,12 +130,15 @@ final class Findings {
 
   /// Whether a scalar may be read as a number or a boolean: it is unquoted, or begins with a
   /// placeholder.
+  /// With a placeholder at the beginning the kind is that of the parameter, which has no quotes of
+  /// its own.
   func mayBeTyped(_ node: ManifestNode) -> Bool {
     guard case .scalar(let text, let isPlain) = node.value else { return false }
     return isPlain || text.hasPrefix("${{")
   }
 
   /// Splits a text at its placeholders. Reports wrong placeholders and leaves them out.
+  /// Pieces are found again in the source, since a folded text has other offsets than the manifest.
   func pieces(of text: String, in node: ManifestNode) -> [TextPiece] {
     var from = source.offset(of: node.place) ?? 0
     return TextPiece.parse(text) { written in

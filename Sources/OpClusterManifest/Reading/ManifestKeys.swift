@@ -1,7 +1,10 @@
 // All keys of a manifest, by mapping. The decoders read no other key; the tests compare these
 // tables with the schema. Constants.
+// A key that is not here is an error with the nearest known one as a hint, so every key of the
+// format is listed, supported or not. Meanings are told in `Manifest.md`.
 
 /// The keys of one kind of mapping.
+/// The order of the keys is that of hints; it has no further meaning.
 struct KeyTable: Hashable {
   /// The name in messages: `unknown key 'nedds' in operation`.
   var name: String
@@ -10,6 +13,7 @@ struct KeyTable: Hashable {
   var isOpen = false
 }
 
+/// A new key goes into its table, into the schema, into `Manifest.md`, and into a decoder.
 enum ManifestKeys {
   static let graph = KeyTable(
     name: "the manifest",
@@ -36,6 +40,7 @@ enum ManifestKeys {
       "export_env", "workdir", "shell", "stdout", "stderr", "stdin", "logs", "ok_exit_codes",
       "labels",
     ])
+  /// An operation takes all settings besides its own keys.
   static let operation = KeyTable(
     name: "an operation",
     keys: [
@@ -43,13 +48,17 @@ enum ManifestKeys {
       "matrix", "if", "files", "outputs", "allow_failure",
     ] + settings.keys)
   /// The kinds of an operation; it has exactly one.
+  /// Hints list them in this order.
   static let kinds = ["run", "call", "blocks", "group", "barrier"]
   static let call = KeyTable(name: "'call'", keys: ["type", "input", "version"])
+  /// A block that is a mapping; commands are texts and lists.
   static let block = KeyTable(name: "a block", keys: ["call"])
   static let group = KeyTable(
     name: "'group'",
     keys: ["operations", "max_concurrent", "on_failure", "max_failures", "same_worker"])
+  /// The value beside a name in a mapping of needs.
   static let edge = KeyTable(name: "a need", keys: ["when", "match", "optional"])
+  /// An item of a list of needs.
   static let listedEdge = KeyTable(name: "a need", keys: ["op", "when", "match", "optional"])
   static let array = KeyTable(
     name: "'array'",

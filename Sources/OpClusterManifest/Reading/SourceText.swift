@@ -1,10 +1,15 @@
 // The manifest's text with an index of its lines: converts between places and bytes. Used for
 // findings inside texts that span lines, and by the YAML reader for repeated keys.
+// Offsets are bytes from 0; places are lines and columns from 1. Made once per compilation,
+// O(text).
 
+/// A column is a Unicode scalar, as in libyaml: bytes that continue one do not count.
 struct SourceText {
   private(set) var bytes: [UInt8]
+  /// Offsets of the first byte of each line; the first is 0.
   private let lineStarts: [Int]
 
+  /// A line ends at LF, CR LF, or CR alone, as YAML has it.
   init(_ text: String) {
     bytes = Array(text.utf8)
     var starts = [0]
@@ -16,6 +21,7 @@ struct SourceText {
   }
 
   /// Returns the offset of a place's first byte; nil if the text has no such place.
+  /// O(line).
   func offset(of place: Place) -> Int? {
     guard place.line >= 1, place.line <= lineStarts.count else { return nil }
     var at = lineStarts[place.line - 1]
@@ -31,6 +37,8 @@ struct SourceText {
   }
 
   /// Searches for a text from an offset on. Returns its place; `from` moves behind it.
+  /// O(text) in the worst case. The caller searches in the order of the text, so that a repeated
+  /// placeholder is found at its own place.
   func find(_ text: String, from: inout Int) -> Place? {
     let wanted = Array(text.utf8)
     guard let first = wanted.first, bytes.count >= wanted.count else { return nil }
@@ -45,6 +53,7 @@ struct SourceText {
     return nil
   }
 
+  /// O(log lines + line).
   private func place(ofOffset offset: Int, length: Int) -> Place {
     var low = 0
     var high = lineStarts.count

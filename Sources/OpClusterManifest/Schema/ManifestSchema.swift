@@ -1,5 +1,7 @@
 // The JSON schema of manifests, version 1: editors check against it, and `opbatch schema` prints
 // it. These literals are its only source; the tests compare it with the decoders' key tables.
+// The text goes on in `ManifestSchemaDefinitions.swift` and `ManifestSchemaFurther.swift`; a file
+// alone would be too long. Descriptions in it are shown by editors, so they are texts for users.
 
 /// The schema that describes manifests.
 public enum ManifestSchema {
@@ -7,6 +9,7 @@ public enum ManifestSchema {
   public static let text = root + definitions
 
   /// The manifest itself.
+  /// Keys that are not supported yet are described as such, so that editors can say it.
   private static let root = #"""
     {
       "$schema": "http://json-schema.org/draft-07/schema#",

@@ -1,34 +1,43 @@
 // The state of one list of commands in shell text: the words of the current command, and whether
 // the next word is a command, which reserved words and `case` depend on. One level of
 // `ShellScanner`. Pure.
+// It knows as much of the grammar as the place of a value depends on. Whether the text is valid is
+// the shell's business.
 
 import OpClusterModel
 
 struct ShellCommand {
+  /// The list in which the commands stand: its end, and the meaning of `)`, depend on it.
   enum Kind { case top, substitution, subshell, words, function }
   /// The position within a `case`; it decides the meaning of `)`.
   private enum Case { case subject, expectsIn, pattern, body }
 
   let kind: Kind
   /// The words of the current command, without assignments and redirections.
+  /// Compared with names of programs, so quotes are resolved: `"eval"` is one.
   private(set) var words: [String] = []
   /// The current word, quoted parts included; 1 stands for a part that is known only later.
   private(set) var word: [UInt8] = []
   private(set) var isInWord = false
   private(set) var isCommandNext = true
+  /// Whether the word has no quoted or unknown part: only then it can be a reserved word.
   private var isPlain = true
+  /// Whether the word is the target of a redirection.
   private var isTarget = false
   private var isHereString = false
+  /// One entry for each `case` that is open.
   private var cases: [Case] = []
   private var patternHasWord = false
   /// Between `[[` and `]]`.
   private(set) var isCondition = false
+  /// Whether the condition has had an operator that evaluates.
   private var evaluates = false
   /// The values between `[[` and `]]`, by their number.
   private(set) var conditionValues: [Int] = []
 
   init(_ kind: Kind) { self.kind = kind }
 
+  /// `isPlain` is false for a byte in quotes or behind a backslash.
   mutating func append(_ byte: UInt8, isPlain: Bool = true) {
     word.append(byte)
     isInWord = true
@@ -40,6 +49,7 @@ struct ShellCommand {
     isInWord = true
     isPlain = false
   }
+  /// The word behind a redirection is a file's name, and not one of the command's.
   mutating func expectTarget() {
     // In `2>file` the number is not a word of the command.
     if isInWord, word.allSatisfy(Names.isDigit) { (word, isInWord, isPlain) = ([], false, true) }
@@ -53,6 +63,8 @@ struct ShellCommand {
   // MARK: - Ends
 
   /// Ends the current word.
+  /// Sorts the finished word: target, word of a list, operand, part of `case`, or word of a
+  /// command.
   mutating func endWord() {
     guard isInWord else { return }
     let text = String(decoding: word, as: UTF8.self)
@@ -70,6 +82,7 @@ struct ShellCommand {
   }
 
   /// Ends the current command.
+  /// A list of words and a condition go on over line ends.
   mutating func endCommand() {
     endWord()
     (isTarget, isHereString) = (false, false)
@@ -78,6 +91,7 @@ struct ShellCommand {
   }
 
   /// Ends a compound in brackets of any kind. Only redirections may follow.
+  /// A `)` in place of the words: nothing that follows is a command's name.
   mutating func endCompound() {
     words = [")"]
     isCommandNext = false
@@ -88,6 +102,8 @@ struct ShellCommand {
     isCommandNext = true
   }
 
+  /// Reserved words count only where a command may stand. Assignments before a command are no words
+  /// of it.
   private mutating func take(_ text: String, _ wasPlain: Bool) {
     if words == ["function"] { return begin() }
     if words.count == 2, words[0] == "for" || words[0] == "select", text == "do" { return begin() }
@@ -111,6 +127,7 @@ struct ShellCommand {
     isCommandNext = false
   }
 
+  /// A command follows each of them.
   private static let prefixes: Set<String> = [
     "if", "then", "elif", "else", "do", "while", "until", "!", "{", "time",
   ]
@@ -132,6 +149,7 @@ struct ShellCommand {
     return true
   }
 
+  /// `]]` ends the condition only as a plain word.
   private mutating func endConditionWord(_ text: String, _ wasPlain: Bool) {
     if wasPlain, text == "]]" {
       isCondition = false
@@ -139,12 +157,14 @@ struct ShellCommand {
     }
     if Self.evaluating.contains(text) { evaluates = true }
   }
+  /// Bash takes their operands for arithmetic, or for names.
   private static let evaluating: Set<String> = [
     "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R",
   ]
 
   // MARK: - case
 
+  /// Where `)` ends a pattern rather than a list.
   var isPattern: Bool { cases.last == .pattern }
   var isPatternStart: Bool { isPattern && !isInWord && !patternHasWord }
   mutating func endPattern() {
@@ -169,6 +189,8 @@ struct ShellCommand {
   }
 
   /// Whether several words may replace one.
+  /// False where a second word would change the command: in a target, in a pattern, as the command
+  /// itself.
   var takesMany: Bool {
     if kind == .words { return word.isEmpty }
     return !isTarget && !isCondition && cases.last != .subject && !isPattern && !isCommandNext
@@ -176,8 +198,10 @@ struct ShellCommand {
   }
 
   /// The reason why a value cannot be in the current word, however it is quoted.
+  /// nil means that a value may stand here as a word of its own.
   var obstacle: ShellObstacle? {
     if hasOpenSubscript { return .indexing }
+    // The command is a reader of the text, and may take it for code.
     if isHereString {
       // The reader of `<<<` may be a shell.
       if words.isEmpty { return .unclear("'<<<' without a command") }
@@ -192,18 +216,22 @@ struct ShellCommand {
   }
 
   /// The reason why a value cannot be part of a double-quoted word.
+  /// Next to other text in quotes, a value would become a part of a program's own language.
   var obstacleInQuotes: ShellObstacle? {
     if isTarget { return nil }
     return ShellPrograms.interpreter(words).map { .code(program: $0) }
   }
 
+  /// Their arguments are assignments, or names.
   private static let declaring: Set<String> = [
     "declare", "typeset", "local", "export", "readonly",
   ]
+  /// Their arguments are names of variables, or arithmetic.
   private static let naming: Set<String> = [
     "read", "let", "unset", "mapfile", "readarray", "getopts", "compgen",
   ]
 
+  /// `command` and `builtin` before it change nothing.
   private var evaluatingBuiltin: String? {
     var rest = words[...]
     while let first = rest.first, ["command", "builtin"].contains(first) { rest.removeFirst() }
@@ -218,6 +246,7 @@ struct ShellCommand {
   }
 
   /// Whether a subscript is open: `name[`, or `[` among the words of an array.
+  /// Bash evaluates subscripts as arithmetic, and runs commands in them.
   private var hasOpenSubscript: Bool {
     guard let open = word.firstIndex(of: UInt8(ascii: "[")) else { return false }
     let isOpen = !word[open...].contains(UInt8(ascii: "="))
@@ -226,6 +255,7 @@ struct ShellCommand {
     return canAssign && isOpen && open > 0 && word[..<open].allSatisfy(Self.isVariableByte)
   }
 
+  /// Also `name+=` and `name[…]=`; the name must be one of a variable.
   private func isAssignment(_ text: String) -> Bool {
     guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) else { return false }
     var name = text.utf8[..<equals]
@@ -241,6 +271,8 @@ struct ShellCommand {
 
 /// Programs that take one of their words for code. An unknown program gets values as data; it may
 /// still run them, as the manual says.
+/// The lists protect against mistakes, not against an author: somebody who writes a manifest can
+/// run anything.
 enum ShellPrograms {
   private static let shells: Set<String> = [
     "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "su", "runuser", "script", "flock",
@@ -252,6 +284,7 @@ enum ShellPrograms {
   ]
 
   /// Returns the program that takes the current word for code.
+  /// The current word counts with what it begins with: `-c"…"` is an option and code.
   static func codeTaker(words: [String], word: [UInt8]) -> String? {
     let start = String(decoding: word, as: UTF8.self)
     for (at, candidate) in words.enumerated() {
@@ -274,9 +307,11 @@ enum ShellPrograms {
     return nil
   }
 
+  /// A user or a file stands before their option.
   private static let takesNames: Set<String> = ["su", "runuser", "script", "flock"]
 
   /// The letters of the options behind which the program expects code.
+  /// nil for a program that takes no code by an option.
   private static func codeLetters(_ name: String) -> String? {
     if shells.contains(name) || name.hasPrefix("python") { return "c" }
     switch name {
@@ -290,6 +325,7 @@ enum ShellPrograms {
   }
 
   /// Returns the program that interprets a language of its own.
+  /// Looks at every word, since `sudo`, `env` or `xargs` may stand before.
   static func interpreter(_ words: [String]) -> String? {
     words.lazy.map(baseName).first { isInterpreter($0) || shells.contains($0) }
   }
@@ -301,6 +337,7 @@ enum ShellPrograms {
     word.split(separator: "/").last.map(String.init) ?? ""
   }
   /// Whether the option takes code: `-c`, `-ec`, `-c…`, `--command`, `--eval`.
+  /// Letters of several options may stand in one word.
   private static func isCodeOption(_ option: String, _ letters: String) -> Bool {
     if option.hasPrefix("--") {
       return ["--command", "--eval", "--print", "--expression", "--session-command"]
@@ -312,6 +349,7 @@ enum ShellPrograms {
       || flags.first.map { letters.utf8.contains($0) } ?? false
   }
   /// Whether a word is neither an option nor the value of one.
+  /// Words behind the host of `ssh` are a command for the other shell.
   private static func hasHost(_ words: ArraySlice<String>) -> Bool {
     var isValue = false
     for word in words {

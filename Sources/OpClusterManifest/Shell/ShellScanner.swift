@@ -2,11 +2,15 @@
 // arithmetic, a here-document and so on. Refuses values where dash and bash differ, or where the
 // scanner gives up, so that an accepted manifest runs the same in both. Safety does not depend on
 // this scanner: the shell never parses values as text (see `ShellText`). Pure; linear in the text.
+// One instance reads one text: pieces of it by `read`, values by `passValue`, in turn.
+// `ShellCommand` keeps the words of each list of commands.
 
 struct ShellScanner {
+  /// Levels nest as the text does; the last is the innermost.
   enum Level {
     /// The next level of `commands`, in the same order.
     case command
+    /// Expansions are still active between double quotes.
     case double
     case single
     /// `$'…'`.
@@ -23,14 +27,19 @@ struct ShellScanner {
   }
 
   /// A here-document: the lines up to its end line.
+  /// Kept line by line: only its last line decides where it ends.
   struct HereDocument {
+    /// Without the quotes of the end word.
     var end: [UInt8]
     var stripsTabs: Bool
+    /// A quoted end word: nothing in the lines is expanded.
     var isLiteral: Bool
     var line: [UInt8] = []
+    /// The line before ended in a backslash.
     var isContinued = false
   }
 
+  /// One for each value so far, by its number. An entry may be refused later, by a word behind it.
   private(set) var places: [ShellPlace] = []
   /// Whether a `|` joins two commands.
   private(set) var hasPipe = false
@@ -46,11 +55,13 @@ struct ShellScanner {
   /// Right behind a `$` outside of quotes that begins no expansion.
   private var isBehindDollar = false
   private var isBehindQuote = false
+  /// The first thing that could not be understood. From then on every value is refused.
   private var confusion: String?
   private var bytes: [UInt8] = []
   private var at = 0
 
   /// Scans a literal piece of the text.
+  /// Pieces follow each other without a gap: quotes and words go on from one to the next.
   mutating func read(_ text: String) {
     bytes = Array(text.utf8)
     at = 0
@@ -62,6 +73,8 @@ struct ShellScanner {
   }
 
   /// Notes the place of a value. `next` is the byte that follows.
+  /// Must be called for every value that is not `raw`, in order: the number is its position in
+  /// `places`.
   mutating func passValue(next: UInt8?) {
     let number = places.count
     places.append(place(next: next))
@@ -73,6 +86,7 @@ struct ShellScanner {
   }
 
   /// Notes a text that is known only later; it counts as a part of a word.
+  /// A zero in a here-document's line: no end word can match it.
   mutating func passUnknown() {
     (isEscaped, isBehindDollar, isBehindQuote) = (false, false, false)
     if case .hereDocument = levels.last {
@@ -84,6 +98,8 @@ struct ShellScanner {
 
   // MARK: - Places
 
+  /// The order of the checks is from the outside in: a comment takes anything, a refusing level
+  /// nothing.
   private func place(next: UInt8?) -> ShellPlace {
     if case .comment = levels.last { return .word(takesMany: true) }
     if let obstacle { return .refused(obstacle) }
@@ -97,6 +113,7 @@ struct ShellScanner {
     return .doubleQuotes(isOpening: isBehindQuote)
   }
 
+  /// Never nil: the outermost list is never removed.
   private var lastCommand: ShellCommand? { commands.last }
 
   /// The obstacle to a value here. Every enclosing level counts, at any depth, since the result of
@@ -118,15 +135,18 @@ struct ShellScanner {
     return nil
   }
 
+  /// Keeps the first reason: what follows from it would only confuse.
   private mutating func give(up what: String) { confusion = confusion ?? what }
 
   // MARK: - Steps
 
+  /// One byte at a time, O(1) but for expansions that look one byte ahead.
   private mutating func step(_ byte: UInt8) {
     let wasBehindDollar = isBehindDollar
     (isBehindDollar, isBehindQuote) = (false, false)
     if case .hereDocument = levels.last { return readLine(byte) }
     if isEscaped { return passEscaped(byte) }
+    // Shells disagree about where the lines of the here-document begin then.
     if byte == Self.newline, !awaited.isEmpty, !isAtLineEnd {
       give(up: "a line end between '<<' and its lines")
     }
@@ -144,10 +164,12 @@ struct ShellScanner {
     case .comment:
       guard byte == Self.newline else { return }
       levels.removeLast()
+      // The newline ends a command as well, so it is read once more on that level.
       step(byte)
     }
   }
 
+  /// Quotes over a line end are one line to the shell.
   private var isAtLineEnd: Bool {
     switch levels.last {
     case .command, .comment: true
@@ -155,6 +177,7 @@ struct ShellScanner {
     }
   }
 
+  /// A backslash before a line end joins lines, and is no character.
   private mutating func passEscaped(_ byte: UInt8) {
     isEscaped = false
     if byte == Self.newline {
@@ -164,6 +187,7 @@ struct ShellScanner {
     change { $0.append(byte, isPlain: false) }
   }
 
+  /// Only four characters keep a meaning between double quotes.
   private mutating func stepDouble(_ byte: UInt8) {
     switch byte {
     case UInt8(ascii: "\""): levels.removeLast()
@@ -188,11 +212,13 @@ struct ShellScanner {
     if byte == UInt8(ascii: "\\") { give(up: "$'…' with a backslash") }
   }
 
+  /// Nested commands are not followed: no value is allowed there anyway.
   private mutating func stepBackquote(_ byte: UInt8) {
     if byte == UInt8(ascii: "`") { levels.removeLast() }
     if byte == UInt8(ascii: "\\") { isEscaped = true }
   }
 
+  /// Inner quotes belong to the expansion, and differ between shells where it is quoted itself.
   private mutating func stepBraces(_ byte: UInt8, _ isQuoted: Bool) {
     switch byte {
     case UInt8(ascii: "}"): levels.removeLast()
@@ -206,6 +232,7 @@ struct ShellScanner {
     }
   }
 
+  /// `depth` starts at two, for `((`; both are closed in turn.
   private mutating func stepArithmetic(_ byte: UInt8, _ depth: Int) {
     switch byte {
     case UInt8(ascii: "("): levels[levels.count - 1] = .arithmetic(depth: depth + 1)
@@ -222,6 +249,7 @@ struct ShellScanner {
     case UInt8(ascii: "'"): levels.append(.single)
     case UInt8(ascii: ";") where peek() == byte, Self.newline:
       give(up: "'((' that may be no arithmetic")
+    // In some shells a `#` behind a blank begins a comment here.
     case UInt8(ascii: "#"):
       let before = at > 1 ? bytes[at - 2] : 32
       if before <= 32 || before == UInt8(ascii: "(") || before == UInt8(ascii: ";") {
@@ -284,6 +312,7 @@ struct ShellScanner {
     return true
   }
 
+  /// Looks outwards to the next list of commands: a substitution begins anew.
   private var isInDoubleQuotes: Bool {
     for level in levels.reversed() {
       switch level {
@@ -295,6 +324,7 @@ struct ShellScanner {
     return false
   }
 
+  /// Words, quotes and separators outside of all quotes.
   private mutating func stepCommand(_ byte: UInt8, _ wasBehindDollar: Bool) {
     switch byte {
     case UInt8(ascii: "\\"): isEscaped = true
@@ -316,6 +346,7 @@ struct ShellScanner {
       if lastCommand?.isInWord == true {
         change { $0.append(byte) }
       } else {
+        // Only at the beginning of a word it starts a comment.
         if lastCommand?.isCondition == true { give(up: "'#' in '[['") }
         levels.append(.comment)
       }
@@ -331,6 +362,7 @@ struct ShellScanner {
     }
   }
 
+  /// `hasPipe` counts single bars between commands, and neither `||` nor patterns.
   private mutating func separate(_ byte: UInt8) {
     let semicolon = UInt8(ascii: ";")
     let before = at > 1 ? bytes[at - 2] : 0
@@ -345,6 +377,7 @@ struct ShellScanner {
       if byte == semicolon { give(up: "';' in '[['") }
       return
     }
+    // `;;` ends a branch of `case`; bash has two longer forms.
     if byte == semicolon, peek() == semicolon || peek() == UInt8(ascii: "&") {
       at += 1
       if peek() == UInt8(ascii: "&") { at += 1 }
@@ -352,6 +385,7 @@ struct ShellScanner {
     }
   }
 
+  /// `<(…)` and `>(…)` are words; all others take the next word as their target.
   private mutating func redirect(_ byte: UInt8) {
     if lastCommand?.isCondition == true { return change { $0.endWord() } }
     if peek() == UInt8(ascii: "(") {
@@ -361,6 +395,7 @@ struct ShellScanner {
     }
     change { $0.expectTarget() }
     guard byte == UInt8(ascii: "<"), peek() == byte else {
+      // The second byte of `>>` or `<>`.
       if peek() == byte || byte == UInt8(ascii: "<") && peek() == UInt8(ascii: ">") { at += 1 }
       return
     }
@@ -373,6 +408,7 @@ struct ShellScanner {
     }
   }
 
+  /// The meaning of a `(` depends on what stands before it in the command.
   private mutating func openParenthesis() {
     guard let command = lastCommand else { return }
     if command.isCondition { return change { $0.endWord() } }
@@ -384,6 +420,7 @@ struct ShellScanner {
       switch command.word.last {
       case UInt8(ascii: "="), UInt8(ascii: "?"), UInt8(ascii: "*"), UInt8(ascii: "+"),
         UInt8(ascii: "@"), UInt8(ascii: "!"):
+        // `name=(`, and patterns such as `?(`: words follow, and no command.
         push(ShellCommand(.words))
       default:
         change { $0.endWord() }
@@ -398,6 +435,7 @@ struct ShellScanner {
         push(ShellCommand(.subshell))
       }
     } else if command.words.count == 1 {
+      // `name ()` with a blank between.
       push(ShellCommand(.function))
     } else {
       give(up: "'(' that begins nothing")
@@ -405,6 +443,7 @@ struct ShellScanner {
     }
   }
 
+  /// `esac)` and patterns come first, since neither ends a list of commands.
   private mutating func closeParenthesis() {
     guard let command = lastCommand else { return }
     if command.isCondition { return change { $0.endWord() } }
@@ -423,6 +462,7 @@ struct ShellScanner {
     }
   }
 
+  /// A list of commands is a level, too: its words are in the last of `commands`.
   private mutating func push(_ command: ShellCommand) {
     levels.append(.command)
     commands.append(command)
@@ -436,6 +476,8 @@ struct ShellScanner {
       case .command:
         let last = commands.count - 1
         let conditionValues = commands[last].conditionValues
+        // A condition that turns out to evaluate its operands refuses the values that it has had
+        // already.
         body(&commands[last])
         if commands[last].conditionEvaluates, commands[last].isCondition {
           for number in conditionValues { places[number] = .refused(.evaluatedCondition) }
@@ -453,6 +495,7 @@ struct ShellScanner {
   // MARK: - Here-documents
 
   /// Scans the end word behind `<<`.
+  /// The end word is read here at once, as it must stand on the same line.
   private mutating func awaitHereDocument() {
     var document = HereDocument(end: [], stripsTabs: false, isLiteral: false)
     if peek() == UInt8(ascii: "-") {
@@ -493,6 +536,7 @@ struct ShellScanner {
     awaitedLevel = levels.count
   }
 
+  /// Several may wait; each begins behind the end of the one before.
   private mutating func beginHereDocument() {
     guard !awaited.isEmpty else { return }
     if awaitedLevel != levels.count { give(up: "a line end between '<<' and its lines") }
@@ -500,6 +544,7 @@ struct ShellScanner {
     levels.append(.hereDocument)
   }
 
+  /// The end line must equal the word, after tabs are dropped for `<<-`.
   private mutating func readLine(_ byte: UInt8) {
     guard byte == Self.newline else { return document.line.append(byte) }
     let line = document.line[...].drop { document.stripsTabs && $0 == UInt8(ascii: "\t") }
@@ -516,6 +561,7 @@ struct ShellScanner {
   }
 
   /// Whether a construct that began in the line continues in the next.
+  /// Only an estimate, on the safe side: an open bracket is enough to give up.
   private static func isOpen(_ line: [UInt8]) -> Bool {
     var (depth, isBackquoted) = (0, false)
     var before: UInt8 = 0

@@ -1,9 +1,12 @@
 // The places in shell text where a value can stand, and the obstacles elsewhere. The worker writes
 // `"${OP_VALUE_1?}"` in place of a value and puts the value into the environment, so no shell ever
 // parses it. The scanner still checks that it is one word there, and data. Pure.
+// Texts of the obstacles are findings of a manifest, so they say what to write instead.
 
 import OpClusterModel
 
+/// Values of an attempt never go through here: texts are quoted for people, or known to be
+/// harmless.
 enum ShellText {
   /// Quotes a value as one shell word, for people. A value that needs no quotes stays as it is.
   static func quoted(_ value: String) -> String {
@@ -13,12 +16,15 @@ enum ShellText {
 
   /// Whether the shell takes a value literally in every place, with or without quotes. Reserved
   /// words are not considered.
+  /// The list is short on purpose: each sign in it is literal in every place of every shell.
   static func isSafe(_ value: String) -> Bool {
     !value.isEmpty
       && value.utf8.allSatisfy { Names.isNameByte($0) || "/:=@%+,".utf8.contains($0) }
   }
 
   /// Whether a value may be written without quotes in the place of a word, before `next`.
+  /// A comma could begin an expansion of braces; before `<`, `>` or `(` a word can become something
+  /// else.
   static func isPlainWord(_ value: String, before next: UInt8?) -> Bool {
     let opens = next.map { "<>(".utf8.contains($0) } ?? false
     return isSafe(value) && !value.utf8.contains(UInt8(ascii: ",")) && !opens
@@ -26,8 +32,10 @@ enum ShellText {
 }
 
 /// The place of a value in a shell text.
+/// The scanner finds it, the substitution obeys it.
 enum ShellPlace: Equatable {
   /// Outside of quotes. `takesMany`: several words can stand there.
+  /// Several words may replace one in arguments, but not in the target of a redirection.
   case word(takesMany: Bool)
   /// Between double quotes; `isOpening`: right behind the first of them.
   case doubleQuotes(isOpening: Bool)
@@ -35,6 +43,7 @@ enum ShellPlace: Equatable {
 }
 
 /// The reason why a value cannot stand in a place.
+/// Each is a place where quoting would not keep a value data.
 enum ShellObstacle: Equatable {
   case singleQuotes
   case backquotes
@@ -70,6 +79,7 @@ enum ShellObstacle: Equatable {
   }
 
   /// - Parameter expression: The value as written.
+  /// Returns the remedy, without a full stop.
   func hint(_ expression: String) -> String {
     let variable = "set a variable by 'env', and use that"
     switch self {
@@ -92,9 +102,11 @@ enum ShellObstacle: Equatable {
   }
 
   /// Whether letters and digits may be written in that place without quotes.
+  /// Behind a backslash even a letter could mean something else.
   var takesPlain: Bool {
     if case .escaped = self { false } else { true }
   }
 
+  /// Programs that take every word for code; for others, one word can be data.
   private static let evaluating = ["eval", "trap", "alias"]
 }

@@ -1,7 +1,9 @@
 // Parses times in RFC 3339. Pure.
+// Made by hand: exact, and without locales or time zones.
 
 import OpClusterModel
 
+/// Years are 0000 to 9999; a leap second does not exist here.
 enum CalendarTime {
   /// Parses `2026-11-21T18:00:00Z` or `2026-11-21T18:00:00.5+01:00`. The seconds are optional, and
   /// a blank may stand for the T. Returns nil for any other form, and for a date that does not
@@ -25,16 +27,20 @@ enum CalendarTime {
     guard let offset = reader.offset(), reader.rest.isEmpty, (1...12).contains(month),
       day >= 1, day <= days(in: month, of: year), hour < 24, minute < 60, seconds < 60
     else { return nil }
+    // Minutes east of UTC are taken off, so the sum is UTC.
     let minutes = (daysSince1970(year, month, day) * 24 + hour) * 60 + minute - offset
     return WallTime(milliseconds: (minutes * 60 + seconds) * 1000 + thousandths)
   }
 
+  /// The month is valid when it is asked for.
   private static func days(in month: Int64, of year: Int64) -> Int64 {
     if month == 2 { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28 }
     return [4, 6, 9, 11].contains(month) ? 30 : 31
   }
 
   /// Counts years from 1 March, so that a leap day is the last day of its year.
+  /// The constants are those of the proleptic Gregorian calendar: 719,468 days lie between 1 March
+  /// of the year 0 and 1970. Exact from that March on.
   private static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
     let shiftedYear = month <= 2 ? year - 1 : year
     let dayOfYear = (153 * (month <= 2 ? month + 9 : month - 3) + 2) / 5 + day - 1
@@ -42,9 +48,11 @@ enum CalendarTime {
       + dayOfYear - 719_468
   }
 
+  /// Consumes the text from the front; nil ends the parsing.
   private struct Reader {
     var rest: Substring
 
+    /// Exactly that many digits, without a sign.
     mutating func digits(_ count: Int) -> Int64? {
       let taken = rest.prefix(count)
       guard taken.utf8.count == count, taken.utf8.allSatisfy(Names.isDigit) else { return nil }

@@ -1,13 +1,18 @@
 // Parses durations, sizes, amounts and signals. Exact: no floating point. Pure.
+// Findings are made by `Fields`: nil here means that the text has another form, or is too large.
 
 import OpClusterModel
 
+/// Texts as people write them; the results are integers of the smallest unit.
 enum Quantities {
   /// A hundred years; a longer duration is taken for a typing error.
   private static let longest: Int64 = 100 * 365 * 86_400 * 1_000_000_000
 
   /// Parses `90s`, `1h30m`, `1.5h`; nil for anything else.
+  /// Units may follow each other in any order and repeat; each part has one. The result is
+  /// nanoseconds.
   static func duration(_ text: String) -> Span? {
+    // `ms` before `m`: the first unit that fits is taken.
     let units: [(String, Int64)] = [
       ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000),
       ("d", 86_400_000_000_000),
@@ -28,6 +33,7 @@ enum Quantities {
   }
 
   /// Parses `512MiB`, `1.5 GB`, `4096` (bytes).
+  /// A blank may stand before the unit. Decimal and binary units are told apart by the `i`.
   static func bytes(_ text: String) -> Int64? {
     let units: [String: Int64] = [
       "": 1, "B": 1, "kB": 1000, "KB": 1000, "MB": 1_000_000, "GB": 1_000_000_000,
@@ -41,6 +47,7 @@ enum Quantities {
   }
 
   /// Parses `0`, `2`, `0.5`: at most four digits after the point.
+  /// Ten-thousandths of a unit, as on the wire.
   static func amount(_ text: String) -> ResourceAmount? {
     guard let point = text.firstIndex(of: ".") else {
       return scaled(Substring(text), by: 10_000).map { ResourceAmount(tenThousandths: $0) }
@@ -51,6 +58,8 @@ enum Quantities {
 
   /// Parses a decimal number and multiplies it by `scale`; cuts off a remaining fraction. nil if it
   /// is no number, or does not fit.
+  /// Digits behind the eighteenth decimal cannot matter and are passed over, so that the fraction
+  /// fits 64 bits.
   static func scaled(_ text: Substring, by scale: Int64) -> Int64? {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count <= 2, let whole = parts.first, !whole.isEmpty,
@@ -66,6 +75,7 @@ enum Quantities {
       fraction = fraction * 10 + Int64(digit - UInt8(ascii: "0"))
       divisor *= 10
     }
+    // The product has up to 128 bits; the quotient fits, since the fraction is below one.
     let product = fraction.multipliedFullWidth(by: scale)
     let quotient = divisor.dividingFullWidth(product).quotient
     let (sum, tooMuch) = value.addingReportingOverflow(quotient)
@@ -73,6 +83,7 @@ enum Quantities {
   }
 
   /// Returns a signal by name, with or without `SIG`; numbers as on Linux.
+  /// Numbers are not accepted: they differ between systems.
   static func signal(_ text: String) -> Int32? {
     let name = text.hasPrefix("SIG") ? String(text.dropFirst(3)) : text
     return signals[name]

@@ -1,7 +1,9 @@
 // Parses `1-100:2,5`: the numbers of an array. Pure.
+// The array decoder turns failures into findings.
 
 import OpClusterModel
 
+/// Numbers are from 0 to 2³² − 1; a step is at least 1.
 enum RangeText {
   enum Failure: Error, Hashable {
     /// The text has another form.
@@ -12,6 +14,7 @@ enum RangeText {
   }
 
   /// Parses runs in the order of the text; joins adjacent runs.
+  /// The sum of the counts is bounded part by part, so nothing is expanded beyond `maximum`.
   static func parse(_ text: String, maximum: Int) -> Result<[IndexRun], Failure> {
     var runs: [IndexRun] = []
     var total = 0
@@ -29,12 +32,14 @@ enum RangeText {
     return .success(runs)
   }
 
+  /// nil for another form, and for a range that descends.
   private static func run(_ part: Substring) -> IndexRun? {
     let stepped = part.split(separator: ":", omittingEmptySubsequences: false)
     guard (1...2).contains(stepped.count) else { return nil }
     let ends = stepped[0].split(separator: "-", omittingEmptySubsequences: false)
     guard (1...2).contains(ends.count), let first = number(ends[0]) else { return nil }
     if ends.count == 1 { return stepped.count == 1 ? IndexRun(first: first, count: 1) : nil }
+    // A count of 2³² would not fit its type.
     guard let last = number(ends[1]), last >= first, last - first < .max else { return nil }
     let step = stepped.count == 2 ? number(stepped[1]) : 1
     guard let step, step >= 1 else { return nil }
@@ -48,6 +53,7 @@ enum RangeText {
     return UInt32(digits)
   }
 
+  /// Keeps `1-3,4-6` one run, as it is sent.
   private static func join(_ a: IndexRun, _ b: IndexRun) -> IndexRun? {
     guard a.step == 1, b.step == 1 else { return nil }
     let (next, overflow) = a.first.addingReportingOverflow(a.count)
@@ -55,6 +61,8 @@ enum RangeText {
     return IndexRun(first: a.first, count: a.count + b.count)
   }
 
+  /// Runs that ascend cannot repeat a number, which is the usual case. Others are expanded and
+  /// sorted: O(n log n) in at most `maximum` numbers.
   private static func repeated(_ runs: [IndexRun]) -> UInt32? {
     let ascends = zip(runs, runs.dropFirst()).allSatisfy { last($0) < $1.first }
     if ascends { return nil }

@@ -1,14 +1,18 @@
 // Splits a text with `${{ … }}` into literal pieces and values. Substitution only, no expression
 // language. Pure.
+// Values are told apart here and resolved elsewhere: parameters in `Findings`, all others in
+// `Substitution`.
 
 import OpClusterModel
 
 /// A piece of a text of the manifest.
+/// In a valid text literals are neither neighbours nor empty.
 enum TextPiece {
   case literal(String)
   case value(PlacedValue)
 
   /// The references that may stand between the braces.
+  /// Which of them a text may use depends on the text and the operation.
   enum Reference: Hashable {
     case parameter(String)
     case item
@@ -22,14 +26,18 @@ enum TextPiece {
     var isRaw: Bool
     /// As it was written, for messages.
     var expression: String
+    /// Where a finding about the value is shown.
     var place: Place
   }
 
+  /// The hint for anything else between the braces.
   static let known =
     "known are params.NAME, item, index, matrix.KEY, needs.OPERATION.outputs.KEY and raw(…)"
 
   /// Parses the pieces. Reports wrong placeholders and leaves them out. Calls `locate` in the order
   /// of the text.
+  /// - Parameter locate: The place of a written placeholder, searched from the last one on.
+  /// - Parameter report: Called once for each that is wrong.
   static func parse(
     _ text: String, locate: (String) -> Place, report: (String, Place) -> Void
   ) -> [TextPiece] {
@@ -40,6 +48,7 @@ enum TextPiece {
         pieces.append(.literal(String(rest[..<open.lowerBound])))
       }
       let behind = rest[open.upperBound...]
+      // An open placeholder swallows the rest, so reading ends.
       guard let close = behind.firstRange(of: "}}") else {
         report("'${{' without '}}'", locate("${{"))
         return pieces
@@ -61,6 +70,7 @@ enum TextPiece {
     return pieces
   }
 
+  /// `raw(…)` wraps any reference, and no other function exists.
   private static func reference(_ expression: String) -> (Reference, isRaw: Bool)? {
     if expression.hasPrefix("raw("), expression.hasSuffix(")") {
       let inner = String(expression.dropFirst(4).dropLast()).trimmed
@@ -69,6 +79,7 @@ enum TextPiece {
     return simple(expression).map { ($0, false) }
   }
 
+  /// An output's name may have dots: the last `.outputs.` divides operation and key.
   private static func simple(_ expression: String) -> Reference? {
     if expression == "item" { return .item }
     if expression == "index" { return .index }
