@@ -1,9 +1,11 @@
 // Writes queues and workers in the JSON contract.
+// Amounts are units, such as 0.5 cpus; bytes and counts are whole numbers.
 
 public import OpClusterModel
 
 extension JSONText {
   /// Writes the fields of one queue; `max_concurrent` is absent without a limit.
+  /// Limits and requirements that are absent mean that there are none.
   public mutating func fields(of row: QueueRow) {
     field("name", row.settings.name)
     field("qos", row.settings.qos.word)
@@ -52,10 +54,12 @@ extension JSONText {
     array("operation_types") { json in
       for type in row.types { json.value("\(type.name)@\(type.version)") }
     }
+    // Absent where the worker has not been heard since the coordinator's start.
     field("last_heard_seconds", row.lastHeard?.seconds)
   }
 
   /// Writes `cpus`, `memory_bytes`, `gpus` and the named resources.
+  /// Named resources stand beside the known ones, under the names that workers give them.
   public mutating func fields(of resources: Resources) {
     field("cpus", resources.cpus.units)
     field("memory_bytes", resources.memoryBytes)

@@ -1,9 +1,12 @@
 // Writes events as lines for programs and for people. The caller provides the names, from the
 // structures of graphs and from the cluster.
+// `EventLine.swift` has the same kinds for people. An event is a line of its own, so a stream can
+// be cut anywhere between two.
 
 public import OpClusterModel
 
 /// Provides the names of things; falls back to their numbers.
+/// Structures are fetched when they are needed, so a name may not be there yet.
 public protocol EventNames {
   func path(of operation: OperationID) -> String
   func name(of queue: QueueID) -> String
@@ -12,6 +15,7 @@ public protocol EventNames {
 
 extension JSONText {
   /// Writes one line of `events` without its line end.
+  /// `sequence` is where a reader resumes after a break.
   public mutating func event(_ event: Event, names: some EventNames) {
     object { json in
       json.field("sequence", event.sequence)
@@ -26,6 +30,7 @@ extension JSONText {
     object { $0.field("kind", "caught_up") }
   }
 
+  /// An operation has its graph besides, so that programs need not take paths apart.
   private mutating func subject(of event: Event, names: some EventNames) {
     switch event.subject {
     case .operation(let id, let sequence):
@@ -38,6 +43,7 @@ extension JSONText {
     }
   }
 
+  /// `kind` and `value` are always there; further fields depend on the kind.
   private mutating func kind(of event: Event, names: some EventNames) {
     switch event.kind {
     case .isReady(let value): flag("is_ready", value)
@@ -108,10 +114,12 @@ extension JSONText {
     }
   }
 
+  /// Kinds that are a state of an operation have a boolean.
   private mutating func flag(_ kind: String, _ value: Bool) {
     field("kind", kind)
     field("value", value)
   }
+  /// All other kinds have a word, or a name.
   private mutating func kind(_ kind: String, _ value: String) {
     field("kind", kind)
     field("value", value)
@@ -125,6 +133,7 @@ extension JSONText {
 }
 
 /// Returns the detail of a reason beyond its kind; nil if there is none.
+/// Shared with the lines for people.
 func reasonDetail(_ reason: CancelReason, names: some EventNames) -> String? {
   switch reason {
   case .request(let text): text.isEmpty ? nil : text

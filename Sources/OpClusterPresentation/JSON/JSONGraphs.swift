@@ -1,10 +1,12 @@
 // Writes graphs, their structure and submissions in the JSON contract.
+// Keys of the contract are never renamed or removed: programs depend on them.
 
 public import OpClusterModel
 
 extension JSONText {
   /// Writes the `graph` object of the answer to `submit`:
   /// `{"schema","graph":{"id","name","operations"}}`.
+  /// `repeated` is there only if the key was known, and says that nothing new was submitted.
   public mutating func submission(
     _ graph: GraphID, name: String, operations: UInt32, repeated: Bool
   ) {
@@ -17,6 +19,7 @@ extension JSONText {
   }
 
   /// Writes the fields of one graph.
+  /// `user` and `allowed_failures` are absent where there is nothing to say.
   public mutating func fields(of row: GraphRow) {
     field("id", row.graph.number)
     field("name", row.name)
@@ -31,6 +34,7 @@ extension JSONText {
   }
 
   /// Writes one key per state, snake_case, in the order of `StateWord`; includes zeros.
+  /// Zeros are written, so that a program need not know which states occur.
   public mutating func fields(of counts: StateCounts) {
     for word in StateWord.allCases {
       field(word == .timedOut ? "timed_out" : word.rawValue, counts[word])
@@ -38,6 +42,7 @@ extension JSONText {
   }
 
   /// Writes the fields of a graph with its stages and edges.
+  /// Edges name stages, since names are unique within a graph.
   public mutating func fields(of structure: GraphStructure) {
     object("graph") { $0.fields(of: structure.row) }
     array("stages") { json in
@@ -45,6 +50,7 @@ extension JSONText {
         json.object { $0.fields(of: stage, graph: structure.row.graph) }
       }
     }
+    // An edge that leads to no stage becomes an empty object rather than shifting others.
     array("edges") { json in
       for edge in structure.groupEdges { json.object { $0.fields(of: edge, in: structure) } }
     }
@@ -70,6 +76,7 @@ extension JSONText {
     if edge.match == .sameIndex { field("match", "same-index") }
   }
 
+  /// At most as many as the answer holds; the count says how many there are.
   private mutating func elementEdges(of structure: GraphStructure) {
     let index = StageIndex(structure)
     let edges = structure.elementEdges
@@ -88,6 +95,7 @@ extension JSONText {
 
 extension ElementEdges {
   /// Like `policy`, but returns the default instead of a trap if the list is too short.
+  /// Lists of an answer may have any length; a trap here would end the command.
   func safePolicy(_ edge: Int) -> EdgePolicy {
     policies.count == 1 ? policies[0] : edge < policies.count ? policies[edge] : .succeeded
   }

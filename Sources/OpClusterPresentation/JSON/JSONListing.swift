@@ -1,5 +1,6 @@
 // A listing for programs that may exceed memory: rows are written one by one, and the caller takes
 // the bytes from time to time.
+// A million rows take no more memory than the caller lets gather between two calls of `take`.
 
 /// The form of a listing for programs.
 public enum ListFormat: Sendable {
@@ -12,6 +13,7 @@ public enum ListFormat: Sendable {
 /// The version of the JSON contract. Keys may be added to it, never changed or removed.
 public let jsonSchema = "opbatch/v1"
 
+/// Begin, rows, end, in this order; anything else is no document.
 public struct JSONListing: Sendable {
   private let format: ListFormat
   public var json = JSONText()
@@ -60,6 +62,7 @@ public func jsonDocument(_ body: (inout JSONText) -> Void) -> String {
 
 /// Returns the error that stderr carries in the JSON formats:
 /// `{"error":{"code","message","hint"}}`.
+/// Errors are documents too, so that a program reads one format on both streams.
 public func jsonError(code: String, message: String, hint: String = "") -> String {
   var json = JSONText()
   json.object { json in

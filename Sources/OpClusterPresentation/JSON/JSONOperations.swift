@@ -1,9 +1,11 @@
 // Writes operations and their explanations in the JSON contract.
+// The flags are those of Apple's Operation; `state` is the one word for people.
 
 public import OpClusterModel
 
 extension JSONText {
   /// Writes the fields of one operation; `blocks` are the results of a block operation.
+  /// Absent fields are unknown or do not apply: an operation that has not ended has no outcome.
   public mutating func fields(of row: OperationRow, blocks: [ShownBlock] = []) {
     field("id", OperationPath(row).description)
     field("name", row.name)
@@ -64,6 +66,7 @@ extension JSONText {
     }
   }
 
+  /// Either a signal or an exit code, and neither where no process ended.
   private mutating func status(of result: AttemptResult) {
     if result.signal != 0 {
       field("signal", result.signal)
@@ -74,6 +77,7 @@ extension JSONText {
     if !result.diagnostic.isEmpty { field("diagnostic", result.diagnostic) }
   }
 
+  /// 0 means that nothing was measured, so it is absent.
   private mutating func usage(of result: AttemptResult) {
     if result.maximumResidentBytes > 0 { field("max_rss_bytes", result.maximumResidentBytes) }
     if result.processorMicroseconds > 0 {
@@ -81,6 +85,7 @@ extension JSONText {
     }
   }
 
+  /// Written even if empty, so that a program can loop over it.
   private mutating func needs(_ needs: [OperationRow.Need]) {
     array("needs") { json in
       for need in needs {
@@ -117,6 +122,7 @@ extension JSONText {
     }
   }
 
+  /// Earlier attempts have the fields of the last one, under the same names.
   private mutating func attempts(_ attempts: [AttemptHistory]) {
     array("attempts") { json in
       for entry in attempts {
@@ -146,6 +152,7 @@ extension JSONText {
 
 /// Returns the pairs of an `OP_OUTPUT` file; of a repeated key the last pair. nil if the bytes have
 /// another form.
+/// The key of a line is what stands before its first `=`.
 func outputPairs(_ bytes: [UInt8]) -> [(key: String, value: String)]? {
   guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
   var pairs: [(key: String, value: String)] = []
@@ -164,6 +171,7 @@ func outputPairs(_ bytes: [UInt8]) -> [(key: String, value: String)]? {
   return pairs
 }
 
+/// Padded, as in RFC 4648.
 func base64(_ bytes: [UInt8]) -> String {
   let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   var result: [UInt8] = []

@@ -1,5 +1,6 @@
 // Writes JSON: keys in the order given, absent instead of null, UTF-8. Escapes every character that
 // could steer a terminal.
+// The caller nests by closures, so brackets always match. Nothing is checked for repeated keys.
 
 public import OpClusterModel
 
@@ -8,6 +9,7 @@ public import OpClusterModel
 public struct JSONText: Sendable {
   public private(set) var bytes: [UInt8] = []
   /// The byte before `bytes`, after earlier bytes were taken away.
+  /// Decides whether the next value needs a comma, although the bytes are gone.
   private var taken: UInt8?
   public init() {}
 
@@ -32,6 +34,7 @@ public struct JSONText: Sendable {
     bytes.append(UInt8(ascii: ":"))
   }
 
+  /// A value stands in an array, or behind a key.
   public mutating func value(_ text: String) {
     comma()
     string(text)
@@ -56,6 +59,7 @@ public struct JSONText: Sendable {
     }
   }
 
+  /// A field whose value is nil is left out: the contract has no null.
   public mutating func field(_ name: String, _ value: String?) {
     guard let value else { return }
     key(name)
@@ -82,6 +86,7 @@ public struct JSONText: Sendable {
   }
   /// Writes bytes that the caller has checked to be JSON. Escapes characters that could steer a
   /// terminal; they stand only in strings.
+  /// Blanks between tokens replace line ends, so that a document of a stream stays one line.
   public mutating func field(_ name: String, json: [UInt8]) {
     key(name)
     for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
@@ -101,6 +106,7 @@ public struct JSONText: Sendable {
     array(body)
   }
   /// Writes labels as an object; absent without labels. Of a repeated key the first label counts.
+  /// O(n²) in the labels, of which there are at most 64.
   public mutating func labels(_ name: String, _ labels: [Label]) {
     guard !labels.isEmpty else { return }
     object(name) { json in
@@ -114,6 +120,7 @@ public struct JSONText: Sendable {
   /// Ends a line, between documents of a stream.
   public mutating func endLine() { bytes.append(UInt8(ascii: "\n")) }
   /// Opens an object or array that spans several `take`s; `close` ends it.
+  /// For listings that are longer than memory.
   mutating func open(_ bracket: Unicode.Scalar) {
     comma()
     bytes.append(UInt8(ascii: bracket))
@@ -126,6 +133,7 @@ public struct JSONText: Sendable {
     bytes.removeAll(keepingCapacity: true)
   }
 
+  /// The line end counts as a beginning: documents of a stream are not parted by commas.
   private mutating func comma() {
     switch bytes.last ?? taken {
     case nil, UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: ":"), UInt8(ascii: "\n"): break
@@ -133,6 +141,7 @@ public struct JSONText: Sendable {
     }
   }
 
+  /// Pure ASCII is copied at once; it is what nearly all keys and values are.
   private mutating func string(_ text: String) {
     bytes.append(UInt8(ascii: "\""))
     let isPlain = text.utf8.allSatisfy {
@@ -146,6 +155,8 @@ public struct JSONText: Sendable {
     bytes.append(UInt8(ascii: "\""))
   }
 
+  /// Steering characters are escaped although JSON allows some of them raw: output is often looked
+  /// at in a terminal (G38).
   private mutating func escaped(_ scalar: Unicode.Scalar) {
     switch scalar {
     case "\"": bytes.append(contentsOf: "\\\"".utf8)

@@ -1,8 +1,10 @@
 // The tables of `queue ls` and `worker ls`.
+// Amounts that may be negative are shown as 0: nothing is free then.
 
 public import OpClusterModel
 
 /// Returns the table of queues, one line per queue.
+/// Empty cells stand for 0, so that the eye finds what is unusual.
 public func queueTable(_ rows: [QueueRow], _ style: Style) -> Table {
   var table = Table([
     .text("QUEUE", shortest: 8), .text("STATE"), .number("LIMIT"), .number("OPERATIONS"),
@@ -34,6 +36,7 @@ extension LabelRequirement {
 /// Returns the table of workers, one line per worker. Amounts are free/all; operations fetched
 /// ahead may exceed the free ones.
 public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
+  // Columns that tell machines apart are dropped last.
   var table = Table([
     .text("WORKER", shortest: 8), .text("STATE"), .number("EXECUTING"),
     .number("HELD", dispensable: 4), .number("CPUS"), .text("MEMORY", dispensable: 2),
@@ -54,6 +57,8 @@ public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
 }
 
 /// The worker's state, with the troubles of its machine.
+/// The worst of its troubles is told: nothing given at all, nothing given in part, processes that
+/// KILL does not end.
 private func state(_ row: WorkerRow) -> StyledLine.Piece {
   if row.isSetAside { return .init("set aside", .bad) }
   if !row.trouble.isEmpty { return .init("\(row.state.rawValue), in part", .bad) }
@@ -61,16 +66,19 @@ private func state(_ row: WorkerRow) -> StyledLine.Piece {
   return .init("\(row.state.rawValue), \(shownCount(row.unkillable)) unkillable", .bad)
 }
 
+/// Free of all. A worker that is down has none to give.
 private func processors(_ row: WorkerRow) -> String {
   if row.state == .down { return "" }
   return shownAmount(max(row.free.cpus, .zero)) + "/" + shownAmount(row.capacity.cpus)
 }
 
+/// A worker without a known memory shows none.
 private func memory(_ row: WorkerRow) -> String {
   guard row.capacity.memoryBytes > 0 else { return "" }
   return shownSize(max(row.free.memoryBytes, 0)) + "/" + shownSize(row.capacity.memoryBytes)
 }
 
+/// Gpus and named resources, each as free of all.
 private func otherResources(_ row: WorkerRow) -> String {
   var parts: [String] = []
   if row.capacity.gpus > .zero {

@@ -1,15 +1,20 @@
 // Shows an event as one line for people: `01:40:48.123 12/align/3 executing attempt 1 on w1`.
+// One line per event, without colours of its own meaning: the words say everything.
 
 public import OpClusterModel
 
 /// Returns one line of `events` and `story`, without its line end.
+/// - Parameter names: From the caller's structures; a name that is not known is a number.
+/// - Parameter style: Its zone applies to the time, its width does not: lines of a log are not cut.
 public func eventLine(_ event: Event, names: some EventNames, style: Style) -> String {
   let civil = CivilTime(event.time, secondsEastOfUTC: style.secondsEastOfUTC)
+  // A thousand is added so that milliseconds have three digits.
   let time = civil.clock + "." + String(String(1000 + civil.millisecond).dropFirst())
   let (words, tone) = eventWords(event.kind, names: names)
   let subject = safe(subjectName(event.subject, names: names))
   let line = StyledLine([
     .init(time, .faint), .init("  "), .init(pad(subject, to: 14), .strong), .init("  "),
+    // Names and reasons are made safe as a whole, since words and foreign text are mixed here.
     .init(safe(words), tone),
   ])
   return line.text(style)
@@ -24,6 +29,7 @@ private func subjectName(_ subject: Event.Subject, names: some EventNames) -> St
   }
 }
 
+/// Words and tone of events about operations; those of graphs, queues and workers follow.
 private func eventWords(_ kind: Event.Kind, names: some EventNames) -> (String, Tone) {
   switch kind {
   case .isReady(let value): return value ? ("ready", .plain) : ("not ready any more", .faint)
@@ -55,6 +61,7 @@ private func eventWords(_ kind: Event.Kind, names: some EventNames) -> (String, 
   }
 }
 
+/// The last line lists all other kinds, so that a new one does not compile before it has words.
 private func clusterWords(_ kind: Event.Kind) -> (String, Tone) {
   switch kind {
   case .graphSubmitted(let operations):
@@ -85,6 +92,7 @@ private func clusterWords(_ kind: Event.Kind) -> (String, Tone) {
   }
 }
 
+/// After a change of a queue people look for these: limit, service, suspension, workers.
 private func settingsWords(_ settings: QueueSettings) -> String {
   let limit = settings.maximumConcurrent.map { "at most \(shownCount($0))" } ?? "no limit"
   let pool = settings.pool.map(\.text).joined(separator: ",")

@@ -1,11 +1,14 @@
 // `show 12`: one graph in full, with its stages.
+// The same stages as a drawing are in `GraphText.swift`, live in `StageTable.swift`.
 
 public import OpClusterModel
 
 /// Maximum number of stages on a page.
+/// More lines would be scrolled away; `opbatch graph` has all.
 private let stagesOnPage = 100
 
 /// Returns the lines of the page of one graph.
+/// Pairs without a value are left out, so a young graph has a short page.
 public func graphPage(_ structure: GraphStructure, _ style: Style) -> [String] {
   var page = Page(style)
   let row = structure.row
@@ -37,6 +40,7 @@ public func graphPage(_ structure: GraphStructure, _ style: Style) -> [String] {
       StyledLine(
         "  … \(shownCount(hidden, "more stage")): opbatch graph \(row.graph.number)", .faint))
   }
+  // The command for what people ask next after a failure.
   if row.counts.failures > 0 {
     page.blank()
     let path = "\(row.graph.number)"
@@ -52,12 +56,14 @@ public func graphPage(_ structure: GraphStructure, _ style: Style) -> [String] {
 /// On a narrower page only DONE shows the successes.
 private let narrowPage = 80
 
+/// Without successes a finished stage has no words left, so they are told then.
 private func shownCounts(_ counts: StateCounts, _ isNarrow: Bool) -> String {
   guard isNarrow else { return counts.sentence() }
   let rest = counts.sentence(unless: [.succeeded])
   return rest.isEmpty && counts[.succeeded] > 0 ? StateWord.succeeded.rawValue : rest
 }
 
+/// Shows at most `stagesOnPage` stages.
 private func stageListing(_ structure: GraphStructure, _ style: Style) -> Table {
   // On a narrow page the numbers must stay whole; DONE includes the successes.
   let isNarrow = style.width.map { $0 < narrowPage } ?? false
@@ -90,6 +96,7 @@ private func narrowListing(
     shownCount(stage.counts.finished) + "/" + shownCount(stage.count)
   }
   let name = min(16, stages.reduce(0) { max($0, displayWidth(safe(stageLabel($1)))) })
+  // Six columns of gaps and indentation; a name is worth at most sixteen here.
   let needed =
     stages.reduce(0) { max($0, done($1).count) } + told.reduce(0) { max($0, $1.count) } + name + 6
   guard needed > width else { return nil }
@@ -119,6 +126,7 @@ func stageTone(_ counts: StateCounts) -> Tone {
 
 /// The one word for a stage: its worst outcome, or `executing` if something runs and nothing
 /// failed; nil for an empty stage.
+/// States are in the order of what somebody should see first.
 func stageState(_ counts: StateCounts) -> StateWord? {
   let notable: [StateWord] = [
     .failed, .timedOut, .lost, .executing, .stopping, .dispatched, .ready, .held,
@@ -132,6 +140,8 @@ func stageState(_ counts: StateCounts) -> StateWord? {
 
 /// For each stage the names of the stages that it waits for; the policy too if it is not the
 /// default.
+/// O(stages + edges). An edge from or to a stage that is not there is left out: the structure may
+/// be of another release.
 private func stageNeeds(_ structure: GraphStructure) -> [String] {
   var needs = Array(repeating: [String](), count: structure.stages.count)
   for edge in structure.groupEdges {

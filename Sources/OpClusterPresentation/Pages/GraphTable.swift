@@ -1,8 +1,11 @@
 // The table of `ls`: one line per graph.
+// Rows come in the order of the answer. A column of numbers is empty where there is nothing to
+// tell.
 
 public import OpClusterModel
 
 /// Returns the table of `ls` without a selector. Shows a USER column only if a submitter is known.
+/// With keys a coordinator knows submitters; without them the column would be empty.
 public func graphTable(_ rows: [GraphRow], _ style: Style) -> Table {
   let hasUsers = rows.contains { !$0.submitter.isEmpty }
   var columns: [Table.Column] = [.number("GRAPH"), .text("NAME", shortest: 8)]
@@ -33,6 +36,8 @@ public func graphTable(_ rows: [GraphRow], _ style: Style) -> Table {
 }
 
 /// The time from submission to the end, or until now.
+/// Durations are differences of wall-clock times of the coordinator, so a change of its clock
+/// shows.
 func took(_ row: GraphRow, _ style: Style) -> String {
   let end = row.finishedAt == .unknown ? style.now : row.finishedAt
   return shownDuration(from: row.submittedAt, to: end) ?? ""
@@ -40,9 +45,11 @@ func took(_ row: GraphRow, _ style: Style) -> String {
 
 extension StateCounts {
   /// The number of operations that failed, timed out or were lost.
+  /// `allow_failure` does not matter here: an allowed failure is a failure.
   public var failures: UInt32 { self[.failed] + self[.timedOut] + self[.lost] }
 
   /// Returns `312 succeeded, 8 executing, 80 waiting`: states that occur, the finished ones first.
+  /// The order is that of interest, not that of time.
   public func sentence(unless hidden: Set<StateWord> = []) -> String {
     let order: [StateWord] = [
       .succeeded, .failed, .timedOut, .lost, .cancelled, .skipped, .executing, .stopping,

@@ -1,10 +1,12 @@
 // The page of one operation: `show 12/align/3`. For a failure it shows the cause, the command, the
 // end of its stderr, and the command that shows all of it.
+// Pairs come in the order in which people ask: why, what, where, when.
 
 public import OpClusterModel
 
 /// Returns the lines of the page of one operation. `command` is the running command if known;
 /// `source` is the operation of an earlier graph that ran in its place.
+/// A pair without a value takes no line.
 public func operationPage(
   _ row: OperationRow, command: String? = nil, blocks: [ShownBlock] = [],
   source: OperationPath? = nil, _ style: Style
@@ -33,6 +35,7 @@ public func operationPage(
   page.pair("finished", known(row.finishedAt, style))
   page.pair("waited", row.waited.map { shownDuration($0) })
   page.pair("took", took(row, style))
+  // Blocks have results of their own, and no output beside them.
   page.pair("used", usageSentence(row.result))
   if blocks.isEmpty { outputs(row, &page) } else { results(of: blocks, &page, style) }
   earlierAttempts(row, &page, style)
@@ -42,6 +45,7 @@ public func operationPage(
 
 /// Returns the page of a failure, for the end of `run` and `watch`. `keepsLogs` tells whether its
 /// logs can be read afterwards.
+/// Shorter than the whole page: somebody who waited for a run wants the cause.
 public func failurePage(
   _ row: OperationRow, command: String? = nil, keepsLogs: Bool = true, _ style: Style
 ) -> [String] {
@@ -61,6 +65,7 @@ private func known(_ time: WallTime, _ style: Style) -> String? {
   time == .unknown ? nil : style.shownTime(time)
 }
 
+/// nil for a success and before the end. The number of the attempt is told if it was not the first.
 private func endingSentence(_ row: OperationRow) -> String? {
   var sentence = shortReason(row)
   if sentence.isEmpty { return nil }
@@ -71,6 +76,7 @@ private func endingSentence(_ row: OperationRow) -> String? {
   return row.attempt > 1 ? sentence + ", in attempt \(row.attempt)" : sentence
 }
 
+/// Only what differs from the default is told.
 private func queueSentence(_ row: OperationRow) -> String {
   var sentence = row.queue
   if row.priority != .normal { sentence += ", priority \(row.priority.word)" }
@@ -78,6 +84,7 @@ private func queueSentence(_ row: OperationRow) -> String {
   return sentence
 }
 
+/// Ten dependencies are enough for a page; all are in the JSON.
 private func needsSentence(_ row: OperationRow) -> String? {
   guard !row.needs.isEmpty else { return nil }
   let shown = row.needs.prefix(10).map { need in
@@ -96,6 +103,7 @@ private func blockersSentence(_ row: OperationRow) -> String? {
 }
 
 /// Writes one line per block; if there is no room for all, failed ones first.
+/// Order stays that of the blocks, whichever are shown.
 private func results(of blocks: [ShownBlock], _ page: inout Page, _ style: Style) {
   let room = 20
   var shown = Array(blocks.indices)
@@ -107,6 +115,7 @@ private func results(of blocks: [ShownBlock], _ page: inout Page, _ style: Style
   for at in shown {
     let block = blocks[at]
     let lines = String(decoding: block.output, as: UTF8.self).split(separator: "\n")
+    // The lines of one result are joined: a table has one line a row.
     let result = block.message.isEmpty ? lines.joined(separator: " ") : block.message
     table.add([
       .init("\(at + 1)"), .init(block.state.rawValue, block.state.tone),
@@ -119,6 +128,7 @@ private func results(of blocks: [ShownBlock], _ page: inout Page, _ style: Style
   if hidden > 0 { page.line(StyledLine("  … \(shownCount(hidden, "more block"))")) }
 }
 
+/// Processor time sums up all processes of the tree; memory is their peak.
 private func usageSentence(_ result: AttemptResult?) -> String? {
   guard let result, result.processorMicroseconds > 0 || result.maximumResidentBytes > 0
   else { return nil }
@@ -129,6 +139,7 @@ private func usageSentence(_ result: AttemptResult?) -> String? {
   return time + ", \(shownSize(result.maximumResidentBytes)) of memory at most"
 }
 
+/// A JSON value is shown as it is, lines as pairs.
 private func outputs(_ row: OperationRow, _ page: inout Page) {
   guard let output = row.result?.output, !output.isEmpty else { return }
   if JSONSyntax.isValid(output) {
@@ -143,6 +154,7 @@ private func outputs(_ row: OperationRow, _ page: inout Page) {
   }
 }
 
+/// A single attempt that ended the operation is told by the page already.
 private func earlierAttempts(_ row: OperationRow, _ page: inout Page, _ style: Style) {
   guard row.attempts.count > 1 || row.attempts.contains(where: { $0.outcome == nil })
   else { return }
@@ -164,6 +176,7 @@ private func earlierAttempts(_ row: OperationRow, _ page: inout Page, _ style: S
 /// Maximum number of stderr lines on a page.
 private let diagnosticLines = 12
 
+/// Prefers the end of what was said: errors come last.
 private func diagnostic(
   _ row: OperationRow, path: String, keepsLogs: Bool, _ page: inout Page
 ) {

@@ -1,4 +1,5 @@
 // The table of `ls SEL`: one line per operation.
+// Columns that can be spared are dropped on narrow terminals, those with the highest number first.
 
 public import OpClusterModel
 
@@ -13,6 +14,7 @@ public func operationTable(_ rows: [OperationRow], _ style: Style) -> Table {
     table.add([
       .init(OperationPath(row).description), .init(row.state.rawValue, row.state.tone),
       .init(row.queue), .init(row.workerName),
+      // A first attempt is the rule, and is not shown.
       .init(row.attempt > 1 ? "\(row.attempt)" : ""), .init(took(row, style)),
       .init(row.isFinished ? shortReason(row) : shownProgress(row.progress), .faint),
     ])
@@ -21,6 +23,8 @@ public func operationTable(_ rows: [OperationRow], _ style: Style) -> Table {
 }
 
 /// The time from start to end, or until now while it is executing.
+/// Empty for an operation that has not started. Ends that are unknown, in spite of an end, give no
+/// time.
 func took(_ row: OperationRow, _ style: Style) -> String {
   let end = row.finishedAt == .unknown && !row.isFinished ? style.now : row.finishedAt
   return shownDuration(from: row.startedAt, to: end) ?? ""
@@ -28,6 +32,7 @@ func took(_ row: OperationRow, _ style: Style) -> String {
 
 /// Returns in a few words why the operation ended so; empty for a success and for an operation that
 /// has not ended.
+/// The reason of a cancellation wins over the end of an attempt, which follows from it.
 public func shortReason(_ row: OperationRow) -> String {
   switch row.reason {
   case .request(let text): return text.isEmpty ? "by request" : text

@@ -4,6 +4,7 @@
 public import OpClusterModel
 
 /// One block, by its position.
+/// Undecodable results become blocks without output, which the command reports.
 public struct ShownBlock: Hashable, Sendable {
   /// `succeeded`, `failed` or `skipped`.
   public var state: StateWord
@@ -19,6 +20,7 @@ public struct ShownBlock: Hashable, Sendable {
   }
 }
 
+/// Needs have names, since the coordinator looked them up; other operations are shown by `12/#70`.
 extension OperationRow {
   /// The name of an operation that this row mentions: the shown name of a need, else its number.
   func shown(_ id: OperationID) -> String {
@@ -27,6 +29,8 @@ extension OperationRow {
 }
 
 /// Returns `40%` or `40% reading`; empty if nothing is known.
+/// A fraction is rounded down, so that 100 % means the end. It is bounded again, since a row may
+/// come from another release.
 func shownProgress(_ progress: OperationRow.Progress?) -> String {
   guard let progress else { return "" }
   let fraction = progress.fraction.isFinite ? min(max(progress.fraction, 0), 1) : 0

@@ -1,9 +1,12 @@
 // Shows a command as people would type it, with its places visible.
+// `check --expand` has a like function at the manifest's reader, for commands that were not
+// submitted yet.
 
 public import OpClusterModel
 
 /// Returns one line: `bwa mem 'ref genome.fa' ${{ item }}`, or the shell text. `values` are an
 /// element's values by position in `elementKeys`; places without a value stay visible.
+/// Secrets are never shown, not even to the submitter: they stay places (G39).
 public func shownCommand(
   _ command: CommandSpecification, values: [String] = [], index: UInt32? = nil
 ) -> String {
@@ -19,12 +22,14 @@ public func shownCommand(
       }
     }
   }
+  // Words are quoted for people to copy; a shell text is shown as it was written.
   switch command.form {
   case .arguments(let words): return words.map { shellQuoted(text($0)) }.joined(separator: " ")
   case .shell(_, let script): return text(script)
   }
 }
 
+/// nil for a value that is known only at the worker.
 private func knownValue(
   _ value: CommandText.Value, _ values: [String], _ index: UInt32?
 ) -> String? {
@@ -36,6 +41,7 @@ private func knownValue(
   }
 }
 
+/// A position that the keys do not have is shown as an item, rather than not at all.
 private func placeName(_ value: CommandText.Value, keys: [String]) -> String {
   switch value {
   case .index: return "index"
@@ -49,6 +55,7 @@ private func placeName(_ value: CommandText.Value, keys: [String]) -> String {
 }
 
 /// Quotes a word for a shell. Places stay unquoted, so that they are recognisable.
+/// The signs that need no quotes are those that no shell treats.
 func shellQuoted(_ word: String) -> String {
   let isPlain = word.utf8.allSatisfy { byte in
     switch byte {

@@ -1,8 +1,10 @@
 // The page of `why SEL`: sentences about each operation, the most decisive first.
+// The coordinator makes the sentences; here they are only laid out.
 
 public import OpClusterModel
 
 /// Returns the lines of the answers, with a blank line between operations.
+/// Sentences are wrapped, not cut: the advice stands at their end.
 public func whyPage(_ explanations: [Explanation], _ style: Style) -> [String] {
   var page = Page(style)
   for (position, explanation) in explanations.enumerated() {

@@ -1,15 +1,19 @@
 // The page of `why GRAPH`: failed and waiting operations first, equal ones as one group that names
 // its first operation.
+// A graph with a million waiting operations has a few reasons, so a page of groups says all of
+// them.
 
 public import OpClusterModel
 
 /// Operations in one state for one reason.
 public struct WhyGroup: Hashable, Sendable {
   public var state: StateWord
+  /// Operations, not stages.
   public var count: UInt32
   /// The first of them: `12/align/3`.
   public var shown: String
   /// The reasons of the first operation.
+  /// Others of the group differ in numbers of elements alone.
   public var lines: [Explanation.Line]
   public init(state: StateWord, count: UInt32, shown: String, lines: [Explanation.Line]) {
     self.state = state
@@ -20,7 +24,9 @@ public struct WhyGroup: Hashable, Sendable {
 }
 
 /// Collects operations into groups of equals, in the order of their first operations.
+/// The caller adds operations page by page. O(lines) for each.
 public struct WhyGrouping: Sendable {
+  /// Two operations are alike if both fields are equal.
   private struct Kind: Hashable {
     var state: StateWord
     var pattern: [String]
@@ -48,6 +54,9 @@ public struct WhyGrouping: Sendable {
 
   /// Adds operations in this state that were not requested one by one. If all requested ones are in
   /// one group, the others are assumed to belong to it.
+  ///
+  /// - Parameter count: Operations that the answers left out.
+  /// - Parameter places: Groups of those that were asked for, in this state.
   public mutating func add(unseen count: UInt32, _ state: StateWord, beside places: Set<Int>) {
     if places.count == 1, let place = places.first, groups.indices.contains(place) {
       groups[place].count = groups[place].count.saturatingAdd(count)
@@ -58,6 +67,7 @@ public struct WhyGrouping: Sendable {
 }
 
 /// Replaces `12/align/3` by `12/align/#`: elements of one array wait for the same reason.
+/// Only digits behind a slash: other numbers, such as limits, may differ for a reason.
 private func withoutElements(_ line: String) -> String {
   var result = ""
   var isAfterSlash = false
@@ -75,6 +85,7 @@ private func withoutElements(_ line: String) -> String {
 
 /// Returns the lines about one graph: its state, then its groups. `hidden` is the number of omitted
 /// stages.
+/// Successes come last and need no reason; `hidden` stages have operations that nobody asked about.
 public func whyGraphPage(
   _ row: GraphRow, _ groups: [WhyGroup], hidden: Int = 0, _ style: Style
 ) -> [String] {

@@ -1,5 +1,6 @@
 // A canvas of characters for boxes and lines: each cell stores the directions of its lines and
 // becomes the matching character at the end.
+// Lines that touch join by themselves, as their directions are collected in the cell.
 
 /// Lines, boxes and texts on a grid. Drops everything out of bounds.
 struct BoxCanvas {
@@ -15,6 +16,7 @@ struct BoxCanvas {
     /// The second column of a wide character.
     var isCovered = false
   }
+  /// In columns; rows grow as they are drawn on.
   let width: Int
   private var rows: [[Cell]] = []
   static let up: UInt8 = 1
@@ -24,6 +26,7 @@ struct BoxCanvas {
 
   init(width: Int) { self.width = width }
 
+  /// O(1) amortised. Rows above the drawing cannot be reached.
   private mutating func change(_ x: Int, _ y: Int, _ body: (inout Cell) -> Void) {
     guard x >= 0, x < width, y >= 0 else { return }
     while rows.count <= y { rows.append(Array(repeating: Cell(), count: width)) }
@@ -56,6 +59,7 @@ struct BoxCanvas {
     }
   }
 
+  /// Expects safe text; a wide character covers two cells.
   mutating func text(_ text: String, _ x: Int, _ y: Int, _ tone: Tone) {
     var column = x
     for character in text {
@@ -95,6 +99,7 @@ struct BoxCanvas {
     }
   }
 
+  /// Without Unicode a corner and a crossing are both `+`.
   private func sign(_ cell: Cell, _ style: Style) -> Character {
     if cell.isBridge, !cell.isJunction { return style.usesUnicode ? "│" : "|" }
     guard style.usesUnicode else {

@@ -1,4 +1,5 @@
 // `graph --format dot|mermaid|json`: documents for other programs.
+// Names are quoted for each format, so that none of them can become syntax.
 
 public import OpClusterModel
 
@@ -24,6 +25,7 @@ public enum GraphDocuments {
   }
 
   /// Returns a document for Mermaid.
+  /// Mermaid's text is HTML, so its signs become entities.
   public static func mermaid(_ structure: GraphStructure) -> String {
     let graph = StageGraph(structure)
     var text = "flowchart TD\n"
@@ -47,6 +49,7 @@ public enum GraphDocuments {
   }
 
   /// Returns a document for programs: the graph, its stages and their edges.
+  /// Dependencies between single elements are in it as well, as many as the answer holds.
   public static func json(_ structure: GraphStructure) -> String {
     jsonDocument { $0.fields(of: structure) }
   }
@@ -82,6 +85,7 @@ extension StageGraph.Edge {
 }
 
 /// The colours of a stage in documents; the word of its state always stands beside them.
+/// Light fills, so that black text can be read on them.
 struct Palette: Equatable {
   var name: String
   var fill: String

@@ -1,4 +1,5 @@
 // `graph --format svg`: a self-contained picture without scripts and external fonts.
+// Lengths are pixels. Text is escaped for XML, and made safe before.
 
 public import OpClusterModel
 
@@ -40,6 +41,7 @@ public enum GraphSVG {
     return text + "</svg>\n"
   }
 
+  /// Numbers have at most one decimal, which keeps the document small.
   private static func opening(_ title: String, width: Double, height: Double) -> String {
     let size = "width=\"\(number(width))\" height=\"\(number(height))\""
     let view = "viewBox=\"0 0 \(number(width)) \(number(height))\""
@@ -116,6 +118,7 @@ public enum GraphSVG {
   }
 }
 
+/// For contents and attributes alike.
 func xmlEscaped(_ text: String) -> String {
   text.reduce(into: "") { result, character in
     switch character {

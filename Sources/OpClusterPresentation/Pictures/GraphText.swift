@@ -1,5 +1,6 @@
 // `graph --format text`: the stages as boxes in layers joined by lines, or as a list if the
 // terminal is too narrow.
+// A drawing is only made of what fits; everything else is a list.
 
 public import OpClusterModel
 
@@ -24,6 +25,8 @@ public enum GraphText {
     return lines
   }
 
+  /// nil where boxes would not be readable: too many, too wide, or with an edge against the
+  /// direction.
   private static func drawing(_ graph: StageGraph, _ style: Style) -> [String]? {
     guard graph.stages.count <= maximumNodes else { return nil }
     let boxes = graph.stages.map { Box($0, graph) }
@@ -51,6 +54,7 @@ public enum GraphText {
   }
 
   /// Lists the stages layer by layer, each with the stages that it waits for.
+  /// Layers are numbered from 1; a number stands at the first stage of its layer.
   private static func list(_ graph: StageGraph, _ style: Style) -> [String] {
     let layering = Layering(graph, bend: 0, gap: 0) { _ in 1 }
     var needs = Array(repeating: [String](), count: graph.stages.count)
@@ -93,6 +97,7 @@ private struct Drawing {
   var canvas: BoxCanvas
   /// Column of the middle of each node.
   let columns: [Int]
+  /// A frame, a name, and a state.
   static let boxHeight = 4
 
   init(_ layering: Layering, _ boxes: [GraphText.Box], width: Int) {
@@ -116,6 +121,7 @@ private struct Drawing {
     return canvas
   }
 
+  /// A bend is a line through the height of the boxes.
   private mutating func drawNode(_ node: Int, _ y: Int) {
     guard let stage = layering.nodes[node].stage else {
       canvas.vertical(columns[node], y, y + Drawing.boxHeight - 1)

@@ -1,5 +1,7 @@
 // Lays out the stages of a drawing: layers by the longest path, the order within a layer by the
 // barycentre of the neighbours, positions as near to the neighbours as the widths allow.
+// Text and SVG share it: widths are columns for one, and pixels for the other. The method is
+// Sugiyama's.
 
 /// A layered graph. An edge over several layers gets a bend in each layer between.
 struct Layering {
@@ -23,6 +25,7 @@ struct Layering {
   /// Edges that close a cycle run against the direction of the drawing.
   private(set) var turned: [Bool] = []
 
+  /// More sweeps hardly change an order.
   private static let sweeps = 8
 
   /// `width` returns the width of a stage, `bend` is the width of a bend, `gap` the space between
@@ -72,6 +75,7 @@ struct Layering {
     return result
   }
 
+  /// An edge that closes a cycle is drawn upside down, so that layers exist.
   private func ends(_ graph: StageGraph, _ edge: Int) -> (top: Int, bottom: Int) {
     let (from, to) = (graph.edges[edge].from, graph.edges[edge].to)
     return turned[edge] ? (to, from) : (from, to)
@@ -116,6 +120,7 @@ struct Layering {
     }
   }
 
+  /// Nodes are in the order of the stages at first, bends behind them.
   private mutating func fillLayers() {
     let count = nodes.reduce(0) { max($0, $1.layer + 1) }
     layers = Array(repeating: [], count: count)

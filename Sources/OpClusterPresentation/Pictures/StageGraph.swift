@@ -1,9 +1,11 @@
 // A graph's stages and their dependencies, ready for drawing: edges between single operations
 // become edges between their stages, each pair once.
+// The number of edges shown is bounded by the answer, whatever the graph has.
 
 public import OpClusterModel
 
 /// The input of all drawings.
+/// Built once per drawing; O(stages + edges).
 public struct StageGraph: Sendable {
   struct Edge: Hashable, Sendable {
     var from: Int
@@ -20,6 +22,7 @@ public struct StageGraph: Sendable {
     self.structure = structure
     var edges: [Edge] = []
     var known: Set<[Int]> = []
+    // The first edge of a pair wins; edges inside of a stage are not drawn.
     func add(_ edge: Edge) {
       guard structure.stages.indices.contains(edge.from),
         structure.stages.indices.contains(edge.to), edge.from != edge.to,
@@ -52,6 +55,7 @@ public struct StageGraph: Sendable {
   }
 
   /// The state of a stage: `312/400, 8 executing`; for a plain operation its state.
+  /// Documents and boxes use the same words, so that they can be compared.
   func standing(_ stage: GraphStructure.Stage) -> String {
     guard let state = stageState(stage.counts) else { return "empty" }
     if stage.count == 1 { return state.rawValue }

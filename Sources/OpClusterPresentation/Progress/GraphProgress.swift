@@ -1,10 +1,12 @@
 // The state of a graph, stage by stage: a snapshot that events advance. One per followed graph;
 // fast enough for a hundred thousand events a second.
+// Without new snapshots it stays right for what runs and what ended; what waits is told roughly.
 
 public import OpClusterModel
 
 /// Counts per stage. Exact for executing and ended operations. Among unstarted ones, `ready` is
 /// exact except for operations that were cancelled before their start.
+/// Numbers saturate: an event that comes twice or never does not trap.
 public struct GraphProgress: Sendable {
   public struct Stage: Sendable {
     public let name: String
@@ -25,6 +27,7 @@ public struct GraphProgress: Sendable {
       count(.failed).saturatingAdd(count(.timedOut)).saturatingAdd(count(.lost))
     }
     /// Neither ended nor executing.
+    /// `&-` is safe: the smaller number is taken off.
     public var unstarted: UInt32 { total &- min(total, finished &+ executing) }
   }
 
@@ -40,6 +43,7 @@ public struct GraphProgress: Sendable {
   public let allowedFailures: UInt32
   /// The snapshot contains the events up to this one.
   public private(set) var lastEvent: UInt64
+  /// From an index to its stage, in O(log stages).
   private let index: StageIndex
 
   public init(_ structure: GraphStructure) {
@@ -65,6 +69,7 @@ public struct GraphProgress: Sendable {
 
   /// Applies one event. Ignores events that the snapshot contains, and events of other graphs.
   /// Returns false if nothing shown has changed.
+  /// O(log stages). Events must come in order; a gap is the caller's to notice.
   @discardableResult
   public mutating func apply(_ event: Event) -> Bool {
     guard event.sequence > lastEvent else { return false }
@@ -116,6 +121,7 @@ public struct GraphProgress: Sendable {
   }
 }
 
+/// A start takes the operation from the ready ones, and from those that a worker holds.
 extension GraphProgress.Stage {
   fileprivate mutating func apply(_ kind: Event.Kind) -> Bool {
     switch kind {
@@ -146,6 +152,7 @@ extension GraphProgress.Stage {
     return shown.isEmpty ? (total == 0 ? "empty" : "succeeded") : shown.joined(separator: ", ")
   }
 
+  /// The tone of the row: worst first.
   var tone: Tone {
     if failures > 0 { return .bad }
     if executing > 0 { return .active }

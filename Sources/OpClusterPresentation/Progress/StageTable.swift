@@ -1,9 +1,11 @@
 // The table of `watch` on a terminal: a head line, then a line with a bar for each stage, as far as
 // there is room. Pure: takes progress and size, returns lines.
+// `GraphProgress` has the numbers, `Redraw` paints the frames in place.
 
 import OpClusterModel
 
 /// Draws frames of the live table.
+/// A frame is made anew each time; nothing moves sideways between two of the same size.
 public enum StageTable {
   /// Returns the lines of the table for a screen of `height` lines; uses at least 3.
   public static func frame(_ progress: GraphProgress, height: Int, _ style: Style) -> [String] {
@@ -35,6 +37,7 @@ public enum StageTable {
 
   /// Chooses all stages if there is room; else executing or failed ones, then waiting ones, then
   /// finished ones. Keeps the graph's order and leaves one line for the rest.
+  /// Stages that change are worth the room more than those that do not.
   private static func chosen(_ stages: [GraphProgress.Stage], room: Int) -> [Int] {
     guard stages.count > room else { return Array(stages.indices) }
     var chosen: [Int] = []
@@ -52,6 +55,7 @@ public enum StageTable {
     return chosen.sorted()
   }
 
+  /// Counts the stages that are not shown, so that none seems forgotten.
   private static func rest(_ progress: GraphProgress, shown: [Int]) -> StyledLine {
     let shown = Set(shown)
     let hidden = progress.stages.indices.filter { !shown.contains($0) }
@@ -84,6 +88,7 @@ public enum StageTable {
     let told = shown.reduce(0) { max($0, displayWidth(progress.stages[$1].sentence)) }
     let room = max(8, width - 6 - done - told)
     let name = min(longest, room, max(10, width / 3))
+    // The bar has what is left, and none is better than a tiny one.
     let bar = min(24, max(0, width - name - done - 43))
     return Layout(name: name, bar: bar < 6 ? 0 : bar, done: done)
   }

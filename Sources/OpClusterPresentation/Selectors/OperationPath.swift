@@ -1,8 +1,10 @@
 // The names of operations for people, `12/align/3`, from the numbers of the cluster.
+// `SelectorParser` reads what is written here, so a shown name can be typed back.
 
 public import OpClusterModel
 
 /// `12`, `12/align`, `12/align/3`.
+/// The number of the element is the shown one, not the index in the graph.
 public struct OperationPath: Hashable, Sendable, CustomStringConvertible {
   public var graph: GraphID
   public var name: String?
@@ -15,6 +17,7 @@ public struct OperationPath: Hashable, Sendable, CustomStringConvertible {
   public init(_ row: OperationRow) {
     self.init(graph: row.id.graph, name: row.name, element: row.index)
   }
+  /// Names come from others, so they are made safe (G38).
   public var description: String {
     guard let name else { return "\(graph.number)" }
     return StageName(graph: graph, name: safe(name)).path(element: element)
@@ -22,13 +25,16 @@ public struct OperationPath: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Finds the stage and the path of an operation index. Cheap enough for every event.
+/// O(log stages) for a path; a follower of a large graph asks it for each event.
 public struct StageIndex: Sendable {
   private let graph: GraphID
   private let stages: [GraphStructure.Stage]
   /// Positions of the stages that have elements, by first index.
+  /// Stages without elements are left out: they have the first index of their neighbour.
   private let order: [Int]
   private let firsts: [UInt32]
 
+  /// O(n log n) in the stages, once per structure.
   public init(_ structure: GraphStructure) {
     graph = structure.row.graph
     stages = structure.stages
@@ -39,6 +45,7 @@ public struct StageIndex: Sendable {
 
   /// The position in `GraphStructure.stages`; nil for an index that the graph does not have.
   public func stage(of index: UInt32) -> Int? {
+    // The last stage that begins at or before the index.
     var low = 0
     var high = firsts.count
     while low < high {

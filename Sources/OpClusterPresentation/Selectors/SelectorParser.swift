@@ -1,9 +1,12 @@
 // Parses selectors: `12`, `12,14-20`, `last~1`, `active`, `12/align/1-10:2`, and the filters beside
 // them. Text only; the coordinator finds the things.
+// Every error names the piece that is wrong and a form that is right, since selectors are typed by
+// hand.
 
 public import OpClusterModel
 
 /// An error in a selector or a filter, and the correct form.
+/// Texts of the user are made safe before they are repeated here.
 public struct SelectorError: Error, Hashable, Sendable {
   public var message: String
   public var hint: String
@@ -11,9 +14,11 @@ public struct SelectorError: Error, Hashable, Sendable {
 
 public enum SelectorParser {
   /// Maximum number of pieces of a list (`12,14-20`).
+  /// Far more than anybody types; a program should ask in several requests.
   public static let maximumPieces = 1_000
 
   /// Parses `GRAPHS[/OPERATION[/ELEMENTS]]`. The caller adds filters to the result.
+  /// A shell must not have expanded `*` before: patterns are quoted on the command line.
   public static func selection(_ text: String) throws(SelectorError) -> Selection {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard !text.isEmpty else { throw wrong("an empty selector", grammar) }
@@ -27,6 +32,7 @@ public enum SelectorParser {
   }
 
   /// Parses `failed,cancelled`.
+  /// A repeated state counts once.
   public static func states(_ text: String) throws(SelectorError) -> [StateWord] {
     var states: [StateWord] = []
     for piece in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -43,6 +49,7 @@ public enum SelectorParser {
   }
 
   /// Parses `key=value`; the value may be empty and may contain `=`.
+  /// The limit of a label's length is left to the coordinator.
   public static func label(_ text: String) throws(SelectorError) -> Label {
     guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
       throw wrong("'\(safe(text))' is not a label", "write it as key=value")
@@ -74,6 +81,7 @@ public enum SelectorParser {
       }
       return .last(back: back)
     }
+    // The first character decides: graphs are numbers, everything else is one of the words.
     guard text.first?.isASCII == true, text.first?.isNumber == true else {
       let near = nearest(text, among: ["all", "active", "last"])
       throw wrong(
@@ -87,6 +95,8 @@ public enum SelectorParser {
     return .numbers(ranges)
   }
 
+  /// As many characters as names of operations may have, and the two signs of a pattern. Anything
+  /// else could not match.
   private static func name(_ text: String) throws(SelectorError) -> String {
     let isAllowed = text.utf8.allSatisfy { byte in
       switch byte {
@@ -112,6 +122,8 @@ public enum SelectorParser {
   }
 
   /// Parses `N`, `N-M` and, for elements, `N-M:S`, separated by commas.
+  /// - Parameter whole: The selector as it was typed, for messages.
+  /// - Parameter steps: Graphs have none: each is a submission of its own.
   private static func runs(
     _ text: String, of whole: String, what: String, steps: Bool
   ) throws(SelectorError) -> [IndexRun] {
@@ -157,6 +169,7 @@ public enum SelectorParser {
       let last = number(range[range.index(after: dash)...])
     else { return nil }
     guard first <= last else { return IndexRun(first: first, count: 0) }
+    // A range over all 2³² numbers has a count that does not fit.
     let (count, overflow) = ((last - first) / step).addingReportingOverflow(1)
     return overflow ? nil : IndexRun(first: first, count: count, step: step)
   }
@@ -168,6 +181,7 @@ public enum SelectorParser {
   }
 }
 
+/// For messages and titles that repeat a selection.
 extension Selection {
   /// The path in the form that `SelectorParser.selection` reads, without the filters.
   public var path: String {
@@ -189,10 +203,12 @@ extension Selection {
   }
 }
 
+/// The inverse of the parser for one piece.
 extension IndexRun {
   /// `3`, `1-10`, `1-9:2`.
   public var text: String {
     guard count > 1 else { return "\(first)" }
+    // Wrapping arithmetic: a run from outside may not fit, and is only shown.
     let last = first &+ (count - 1) &* step
     return "\(first)-\(last)" + (step == 1 ? "" : ":\(step)")
   }

@@ -1,9 +1,12 @@
 // The words of advice for people at a shell: the commands of `opbatch`.
+// The library has words of its own in `AdviceWords.swift`: a Swift program calls functions. A
+// command that is renamed changes here.
 
 package import OpClusterModel
 
 extension Advice {
   /// The advice for people at a shell.
+  /// A phrase without a full stop: it follows a sentence behind a semicolon.
   package var forShell: String {
     switch self {
     case .text(let text): text
@@ -53,6 +56,7 @@ extension Explanation.Line {
   package var forShell: String { joined(text, hint.forShell) }
 }
 
+/// Either part may be empty, and then there is no semicolon.
 private func joined(_ text: String, _ hint: String) -> String {
   [text, hint].filter { !$0.isEmpty }.joined(separator: "; ")
 }

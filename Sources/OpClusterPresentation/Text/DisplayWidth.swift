@@ -1,7 +1,9 @@
 // Measures the columns of a text in a terminal. Swift counts characters; terminals give wide
 // scripts and emoji two columns and combining marks none.
+// Exact for common scripts; where terminals disagree, the usual answer is taken.
 
 /// The columns of `text`. Counts control characters as 0; neutralise them first.
+/// O(n). ASCII is counted by bytes.
 public func displayWidth(_ text: String) -> Int {
   var ascii = 0
   for byte in text.utf8 {
@@ -38,6 +40,7 @@ private func displayWidth(_ scalar: Unicode.Scalar) -> Int {
 }
 
 /// East Asian wide and fullwidth blocks, coarse to the block.
+/// Characters inside of a block that do not exist count as wide.
 private let wideRanges: [ClosedRange<UInt32>] = [
   0x1100...0x115f, 0x2329...0x232a, 0x2e80...0x303e, 0x3041...0x33ff, 0x3400...0x4dbf,
   0x4e00...0x9fff, 0xa000...0xa4cf, 0xa960...0xa97f, 0xac00...0xd7a3, 0xf900...0xfaff,
@@ -46,6 +49,7 @@ private let wideRanges: [ClosedRange<UInt32>] = [
 ]
 
 /// Returns `text` in at most `width` columns; replaces the end by … (or ~) if it does not fit.
+/// A wide character that fits only in part is left out.
 public func truncate(_ text: String, to width: Int, unicode: Bool = true) -> String {
   guard displayWidth(text) > width else { return text }
   guard width > 0 else { return "" }
@@ -73,6 +77,7 @@ func shortenedName(_ text: String, to width: Int, unicode: Bool = true) -> Strin
 }
 
 /// Returns `/1234` or ` [1,500]` at the end of a text.
+/// nil for a text that ends otherwise.
 private func numberAtEnd(_ text: String) -> Substring? {
   let isIndex = text.utf8.last != UInt8(ascii: "]")
   let body = isIndex ? text[...] : text.dropLast()

@@ -1,6 +1,9 @@
 // Finds near names for "did you mean": the candidate with the fewest changed letters.
+// The reader of manifests has `NearNames` in OpClusterModel for the same purpose.
 
 /// Returns the nearest of `candidates`; nil if none is near enough.
+/// Short words allow fewer changes, or everything would be near. Of equally near candidates the
+/// first wins.
 public func nearest(_ text: String, among candidates: [String]) -> String? {
   let bound = text.count <= 3 ? 1 : text.count <= 6 ? 2 : 3
   var best: (name: String, distance: Int)?
@@ -13,6 +16,7 @@ public func nearest(_ text: String, among candidates: [String]) -> String? {
 }
 
 /// Counts the letters to insert, drop or replace; two swapped neighbours count as one.
+/// O(a × b), in three rows of the table.
 private func editDistance(_ a: [Character], _ b: [Character]) -> Int {
   var beforeLast: [Int] = []
   var last = Array(0...b.count)

@@ -1,10 +1,14 @@
 // A page: titled lines, `name value` pairs and quoted blocks, wrapped to the width.
+// Values are made safe here, so that callers may pass what others wrote (G38). Quoted lines must be
+// safe already.
 
 /// Collects the lines of a page for one stream.
+/// One line of the page is one line of the terminal: what is too long is wrapped.
 struct Page {
   private(set) var lines: [String] = []
   private let style: Style
   /// The columns of the names of pairs.
+  /// Wide enough for the longest name of a pair.
   private let nameWidth: Int
 
   init(_ style: Style, nameWidth: Int = 11) {
@@ -19,6 +23,7 @@ struct Page {
   mutating func pair(_ name: String, _ value: String?, _ tone: Tone = .plain) {
     guard let value, !value.isEmpty else { return }
     let indent = 2 + nameWidth
+    // At least ten columns stay for a value, however narrow the terminal.
     let room = style.width.map { max($0 - indent, 10) }
     for (position, piece) in wrap(safe(value), to: room).enumerated() {
       let name = position == 0 ? "  " + pad(name, to: nameWidth) : blanks(indent)
@@ -27,6 +32,7 @@ struct Page {
   }
 
   /// Adds a pair with several lines; at most twenty are shown.
+  /// Empty values stand for empty lines of the text.
   mutating func pairs(_ name: String, _ values: [String]) {
     for (position, value) in values.prefix(20).enumerated() {
       pair(position == 0 ? name : "", value.isEmpty ? " " : value)
@@ -64,6 +70,7 @@ struct Page {
 
 /// Wraps `text` to at most `width` columns at blanks, and inside words that are too long; nil means
 /// one line.
+/// Words stay whole as long as they fit; O(length²) at worst, for single lines.
 public func wrap(_ text: String, to width: Int?) -> [String] {
   guard let width, displayWidth(text) > width else { return [text] }
   var lines: [String] = []

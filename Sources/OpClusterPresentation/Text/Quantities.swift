@@ -1,4 +1,5 @@
 // Formats numbers for people: counts, sizes, lengths of time.
+// Formats are for reading, not for parsing: JSON has exact numbers.
 
 public import OpClusterModel
 
@@ -19,6 +20,7 @@ public func shownCount(_ count: some BinaryInteger, _ noun: String) -> String {
 }
 
 /// Formats bytes in powers of 1024: `512 B`, `1.5 KiB`, `12 GiB`.
+/// At most three digits and a point, so that columns stay narrow.
 public func shownSize(_ bytes: some BinaryInteger) -> String {
   var value = Double(bytes)
   var unit = 0
@@ -37,10 +39,12 @@ private let sizeUnits = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
 /// Formats a length of time in at most two units: `250ms`, `3.2s`, `42s`, `1m 23s`, `2h 05m`, `3d
 /// 4h`.
+/// Negative lengths, from clocks that were set back, are shown as 0.
 public func shownDuration(milliseconds: Int64) -> String {
   let length = max(milliseconds, 0)
   if length < 1000 { return "\(length)ms" }
   if length < 9_950 { return oneDecimal(Double(length) / 1000) + "s" }
+  // Below a minute, seconds are rounded; above it they are cut, so that no unit shows 60.
   let seconds = length / 1000 + (length < 60_000 && length % 1000 >= 500 ? 1 : 0)
   if seconds < 60 { return "\(seconds)s" }
   if seconds < 3600 { return "\(seconds / 60)m \(twoDigits(seconds % 60))s" }
@@ -68,6 +72,7 @@ public func shownAmount(_ amount: ResourceAmount) -> String {
   return (amount.tenThousandths < 0 ? "-" : "") + "\(whole.magnitude).\(decimals)"
 }
 
+/// Does not round to two digits: 9.96 becomes 10.0.
 func oneDecimal(_ value: Double) -> String {
   let tenths = Int64(saturating: (value * 10).rounded())
   return "\(tenths / 10).\(tenths % 10)"

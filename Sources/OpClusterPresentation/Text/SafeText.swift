@@ -1,9 +1,12 @@
 // Makes foreign text safe for a terminal (G38): control characters, and characters that turn the
 // reading direction, become visible escapes. Names, reasons and stderr come from others.
+// `canSteerTerminal` in OpClusterModel says which characters those are. Everything that a command
+// prints passes one of these functions.
 
 import OpClusterModel
 
 /// Makes one line safe; line ends and tabs become visible, too.
+/// ASCII without control characters is returned as it is: nearly all texts are.
 public func safe(_ text: String) -> String {
   if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7f }) { return text }
   var result = ""
@@ -13,6 +16,7 @@ public func safe(_ text: String) -> String {
 
 /// Splits a text into safe lines. Expands tabs, drops a carriage return at the end of a line, and
 /// returns no empty line at the end.
+/// Line ends are those of Unix and of Windows.
 public func safeLines(_ text: String) -> [String] {
   // Split by bytes: Swift treats a carriage return and a line feed as one character.
   var lines = text.utf8.split(separator: 0x0a, omittingEmptySubsequences: false).map { piece in
@@ -83,6 +87,7 @@ private func colourCode(
   return nil
 }
 
+/// Forms are those of C and Swift, so that people know what was there.
 private func appendSafely(_ scalar: Unicode.Scalar, to result: inout String) {
   guard scalar.canSteerTerminal else {
     result.unicodeScalars.append(scalar)
@@ -99,6 +104,7 @@ private func appendSafely(_ scalar: Unicode.Scalar, to result: inout String) {
   }
 }
 
+/// Tab stops every eight columns, counted in columns of the terminal.
 private func expandTabs(_ line: String) -> String {
   var result = ""
   var column = 0

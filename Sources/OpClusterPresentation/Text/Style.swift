@@ -1,5 +1,6 @@
 // The style of text on one stream: the caller decides it from the terminal, the renderers follow
 // it. Values only; any thread.
+// One value per stream and frame: a terminal may change its width in between.
 
 public import OpClusterModel
 
@@ -31,6 +32,7 @@ public struct Style: Sendable {
   public static let narrowest = 20
 
   /// Wraps `text` in the escape codes of a tone if the stream uses colour.
+  /// Codes are never nested: each piece is painted by itself.
   public func paint(_ text: String, _ tone: Tone) -> String {
     guard usesColour, let code = tone.code, !text.isEmpty else { return text }
     return "\u{1b}[\(code)m\(text)\u{1b}[0m"
@@ -38,6 +40,7 @@ public struct Style: Sendable {
 }
 
 /// A colour by its meaning.
+/// Renderers name meanings; only this table knows colours.
 public enum Tone: Sendable {
   case plain, strong, faint, good, bad, warning, active
 

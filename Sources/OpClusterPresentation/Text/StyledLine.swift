@@ -1,4 +1,5 @@
 // A line of pieces with different tones; measured and cut before escape codes are added.
+// Escape codes have no width, so they are added last.
 
 /// One line of a page; cut to the width of its stream.
 public struct StyledLine: Hashable, Sendable {
@@ -14,6 +15,7 @@ public struct StyledLine: Hashable, Sendable {
   public init(_ pieces: [Piece] = []) { self.pieces = pieces }
   public init(_ text: String, _ tone: Tone = .plain) { pieces = [Piece(text, tone)] }
 
+  /// In columns of a terminal.
   public var width: Int { pieces.reduce(0) { $0 + displayWidth($1.text) } }
 
   /// Returns the line without trailing blanks, with `cut` limited to the style's width.
@@ -30,6 +32,7 @@ public struct StyledLine: Hashable, Sendable {
     return pieces.reduce("") { $0 + style.paint($1.text, $1.tone) }
   }
 
+  /// Pieces keep their tones; the last one that fits in part gets the mark.
   private static func cut(_ pieces: [Piece], to limit: Int, unicode: Bool) -> [Piece] {
     var result: [Piece] = []
     var room = limit
@@ -41,6 +44,8 @@ public struct StyledLine: Hashable, Sendable {
         room -= width
       } else {
         // Leave one column for the mark that the line was cut.
+        // Two blanks make the piece too long, so that the mark is added even where it would just
+        // fit.
         let marked = width > room ? piece.text : piece.text + "  "
         result.append(Piece(truncate(marked, to: room, unicode: unicode), piece.tone))
         break

@@ -1,7 +1,9 @@
 // Fits columns to the terminal: shortens texts first, then drops the least important columns. Never
 // cuts numbers.
+// Cells are measured in columns of the terminal (`displayWidth`), not in characters.
 
 /// A table for one stream.
+/// Rows are kept until all are there, since widths depend on them.
 public struct Table: Sendable {
   public struct Column: Sendable {
     var title: String
@@ -29,6 +31,7 @@ public struct Table: Sendable {
 
   private let columns: [Column]
   private var rows: [[StyledLine.Piece]] = []
+  /// Blanks between two columns.
   private static let gap = 2
 
   init(_ columns: [Column]) { self.columns = columns }
@@ -53,12 +56,15 @@ public struct Table: Sendable {
   }
 
   /// The positions and widths of the remaining columns.
+  /// First columns that are empty, then those that can be spared, then characters of the widest
+  /// text. O(rows × columns), and a step for each character that is too much.
   private func layout(_ style: Style) -> [(column: Int, width: Int)] {
     var shown = Array(columns.indices)
     // Drop an empty column if it may be dropped.
     shown.removeAll { at in
       columns[at].dispensable > 0 && !rows.isEmpty && rows.allSatisfy { $0[at].text.isEmpty }
     }
+    // Without a limit, a column is as wide as its widest cell.
     var widths = columns.indices.map { at in
       rows.reduce(displayWidth(columns[at].title)) { max($0, displayWidth($1[at].text)) }
     }
@@ -80,10 +86,12 @@ public struct Table: Sendable {
     return shown.map { ($0, widths[$0]) }
   }
 
+  /// Columns without a least width are never cut.
   private func leastWidth(_ column: Int, _ natural: Int) -> Int {
     min(natural, columns[column].shortest ?? natural)
   }
 
+  /// Negative if there is room left.
   private func excess(_ shown: [Int], _ widths: [Int], _ room: Int) -> Int {
     widths.reduce(0, +) + Table.gap * max(0, shown.count - 1) - room
   }

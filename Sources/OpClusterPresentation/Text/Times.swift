@@ -1,8 +1,11 @@
 // Formats moments for programs (RFC 3339, UTC) and for people (the caller's zone).
+// Times of the cluster are the coordinator's wall clock, or a worker's; nothing is decided by them
+// (G31).
 
 public import OpClusterModel
 
 /// The parts of a moment in the proleptic Gregorian calendar.
+/// Valid for all 64-bit milliseconds: sums saturate.
 struct CivilTime {
   var year: Int64
   var month: Int64
@@ -14,6 +17,7 @@ struct CivilTime {
     let milliseconds = time.milliseconds.saturatingAdd(
       Int64(secondsEastOfUTC).saturatingMultiply(1000))
     let perDay: Int64 = 86_400_000
+    // The remainder is made positive, so that times before 1970 count up as well.
     let rest = ((milliseconds % perDay) + perDay) % perDay
     let days = (milliseconds - rest) / perDay
     secondOfDay = rest / 1000
@@ -32,6 +36,7 @@ struct CivilTime {
     year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
   }
 
+  /// Years before 1000 have fewer digits.
   var date: String { "\(year)-\(twoDigits(month))-\(twoDigits(day))" }
   var clock: String {
     let minute = twoDigits(secondOfDay / 60 % 60)
@@ -56,6 +61,7 @@ extension Style {
   }
 
   /// Formats `3m 10s ago`, `-` if unknown.
+  /// A time in the future, by a clock that differs, is shown as now.
   func shownAge(_ time: WallTime) -> String {
     guard time != .unknown, now != .unknown else { return "-" }
     let age = now - time

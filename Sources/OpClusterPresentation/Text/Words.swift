@@ -1,4 +1,5 @@
 // The words for states, causes and policies in tables, pages and JSON.
+// Programs and manifests depend on the words with underscores and hyphens: they are never changed.
 
 public import OpClusterModel
 
@@ -117,6 +118,7 @@ extension CancelReason {
   }
 }
 
+/// A status is told only where a process had one; otherwise the worker's own words stand for it.
 extension AttemptResult {
   /// Describes the end of an attempt: `exit status 2`, `killed by KILL (9)`, `ran into its
   /// timeout`.
@@ -150,6 +152,7 @@ extension AttemptResult {
 }
 
 /// Formats `TERM (15)`; a rare signal has only its number.
+/// Numbers are those of Linux.
 public func signalName(_ number: Int32) -> String {
   let names: [Int32: String] = [
     1: "HUP", 2: "INT", 3: "QUIT", 4: "ILL", 6: "ABRT", 7: "BUS", 8: "FPE", 9: "KILL",
