@@ -1,5 +1,7 @@
 // The resources that a worker offers, by its flags, and the command that prints them. Run once, on
 // the main thread.
+// Values come from flags, then from variables, then from files (`WorkerSettings`); what nobody says
+// is taken from the machine.
 
 import ArgumentParser
 import Glibc
@@ -9,6 +11,8 @@ import OpClusterModel
 import OpClusterWorker
 
 /// The flags of a worker's resources; shared by both commands.
+/// A worker counts what it offers and does not measure it: an operation that asks for one cpu may
+/// use four.
 struct Offer: ParsableArguments {
   @Option(help: "Processors to offer: a number, or auto. [OPWORKER_CPUS]")
   var cpus: String?
@@ -26,6 +30,7 @@ struct Offer: ParsableArguments {
   var resources: [String] = []
 
   /// The names of the gpus for operations; nil if operations are not assigned any.
+  /// With `unmanaged` nothing is assigned, and operations see all gpus of the machine.
   func gpuNames(_ settings: WorkerSettings) throws(ValidationError) -> [String]? {
     let text = settings.text(.gpus, flag: gpus) ?? "auto"
     guard let setting = GPUSetting(text) else {
@@ -34,6 +39,8 @@ struct Offer: ParsableArguments {
     return setting.names(found: MachineResources.gpus)
   }
 
+  /// The hello tells the coordinator this. Throws for a value that cannot be read, or a resource
+  /// that is named twice.
   func capacity(_ settings: WorkerSettings) throws(ValidationError) -> Resources {
     var offered = MachineResources.capacity
     if let text = settings.text(.cpus, flag: cpus), text != "auto" {
@@ -42,6 +49,7 @@ struct Offer: ParsableArguments {
     if let text = settings.text(.memory, flag: memory) {
       offered.memoryBytes = try Quantity.bytes(text, of: MachineResources.memoryBytes)
     }
+    // Whole gpus: operations may ask for parts of one, workers offer none.
     offered.gpus = ResourceAmount(Int64(try gpuNames(settings)?.count ?? 0))
     var custom: [Resources.NamedAmount] = []
     for text in settings.list(.resource, flags: resources) {
@@ -57,6 +65,7 @@ struct Offer: ParsableArguments {
   }
 }
 
+/// Prints the same that `serve` would offer with the same flags, and connects to nobody.
 struct ShowResources<Program: WorkerProgram>: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(

@@ -1,10 +1,13 @@
 // Parses amounts of the command line. Pure.
+// An error names the flag and a form that is right. Numbers are bounded here, so that later
+// arithmetic with them does not overflow.
 
 import ArgumentParser
 import OpClusterModel
 
 enum Quantity {
   /// `4` or `0.5`, not negative.
+  /// Rounded to ten-thousandths, which is what resources are counted in.
   static func amount(_ text: String, of flag: String) throws(ValidationError) -> ResourceAmount {
     guard let number = Double(text), number.isFinite, (0...1e9).contains(number) else {
       throw ValidationError("\(flag): '\(text)' is not a number from 0 to 1e9")
@@ -13,6 +16,9 @@ enum Quantity {
   }
 
   /// `1048576`, `512M`, `16GiB`, or `90%` of `whole` if that is given.
+  /// Letters may be small. A unit without `i` is decimal, as disks are labelled.
+  ///
+  /// - Parameter whole: What a percentage is of; nil where there is none.
   static func bytes(
     _ text: String, of whole: Int64?, flag: String = "--memory"
   ) throws(ValidationError) -> Int64 {
@@ -40,6 +46,7 @@ enum Quantity {
   }
 
   /// `90s`, `15m`, `12h`, `30d`: a minute to ten years.
+  /// The bounds are checked before the multiplication, too: it cannot overflow.
   static func span(_ text: String, of flag: String) throws(ValidationError) -> OpClusterModel.Span {
     let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
     let digits = text.utf8.dropLast()
@@ -53,6 +60,7 @@ enum Quantity {
   }
 
   /// `NAME=VALUE`
+  /// The value may be empty, and may hold further signs of equality.
   static func pair(_ text: String, of flag: String) throws(ValidationError) -> (String, String) {
     guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
       throw ValidationError("\(flag): '\(text)' is not NAME=VALUE")

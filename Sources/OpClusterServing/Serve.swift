@@ -1,5 +1,7 @@
 // The command that serves: flags and environment in, exit code out. Its thread becomes the
 // worker's.
+// Flags are texts here and are parsed by hand, since the same text may come from a variable or a
+// file. Keys are in `WorkerKeys.swift`, resources in `Offer.swift`.
 
 import ArgumentParser
 import Glibc
@@ -15,6 +17,7 @@ import OpClusterWorker
 import OpClusterZeroMQ
 
 /// `serve`, the default command.
+/// One instance lives as long as the process. Its loop is in OpClusterWorker.
 struct Serve<Program: WorkerProgram>: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
@@ -99,15 +102,19 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   var runAs: String?
   @Flag(help: "Serve although this is root: what it runs can then do anything to this machine.")
   var allowRoot = false
+  // For programs that start a worker and may die: its standard input ends with them.
   @Flag(help: .hidden) var untilStdinCloses = false
 
+  /// Never returns normally: the worker's exit becomes the status of the process.
   func run() throws {
+    // Before anything else, as a token may be among the arguments (G39).
     OwnProcess.keepSecretsOutOfDumps()
     OwnProcess.hideArguments(beginningWith: JoinToken.prefix)
     let worker: Worker
     do {
       worker = try Worker(try configuration(), types: Program.registry)
     } catch let error as ValidationError {
+      // Mistakes in flags are told by ArgumentParser, with the usage and its own status.
       throw error
     } catch let error as ConfigurationError {
       fail(error.description, status: error.status)
@@ -118,6 +125,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     }
     do throws(WorkerError) {
       let exit = try worker.run()
+      // The loop has tried what it could: a refusal that comes out of it is final.
       if case .refused(let refusal) = exit {
         fail(refusal.forShell, status: exit.status)
       }
@@ -130,6 +138,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     }
   }
 
+  /// Root without an account is refused, since every operation could do anything to the machine.
   private func account(_ settings: WorkerSettings) throws(WorkerError) -> OperationAccount {
     if let text = settings.text(.runAs, flag: runAs) { return try OperationAccount(parsing: text) }
     if OwnProcess.isRoot, !allowRoot {
@@ -141,6 +150,8 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     return .worker
   }
 
+  /// Reads flags, variables and files, in this order. Looks at no network; joining a cluster is the
+  /// only thing that could.
   private func configuration() throws -> WorkerConfiguration {
     let settings = try WorkerSettings()
     let runAs = try account(settings)
@@ -155,6 +166,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       coordinator: endpoint, logger: try logger(settings))
     if let name = settings.text(.name, flag: name) {
       configuration.name = name
+      // A given name is used as it is; a generated one gets a number where it is taken already.
       configuration.isNameGiven = true
     }
     configuration.runAs = runAs
@@ -162,6 +174,8 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       worker: configuration.name, runAs: runAs)
     if let scratch = settings.text(.scratch, flag: scratch) {
       configuration.scratch = scratch
+      // A scratch folder of one's own means that no other worker is meant, so the name is not
+      // numbered.
       configuration.isNameGiven = true
     }
     if let text = settings.text(.logSpace, flag: logSpace) {
@@ -179,6 +193,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     configuration.limits = try limits(settings)
     configuration.drainTime = try drainTime(settings)
     configuration.service = ServiceAddress.fromEnvironment()
+    // Descriptor 0 is standard input.
     configuration.lifeline = untilStdinCloses ? 0 : nil
     configuration.childCommand = ChildProgram.command
     if let text = settings.text(.exitWhenUnreachable, flag: exitWhenUnreachable) {
@@ -192,6 +207,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     return configuration
   }
 
+  /// Seconds; 0 means that a first signal stops what runs at once, as without the flag.
   private func drainTime(_ settings: WorkerSettings) throws -> OpClusterModel.Span? {
     guard let text = settings.text(.drain, flag: drain) else { return nil }
     guard let seconds = Int64(text), (0...31_536_000).contains(seconds) else {
@@ -200,6 +216,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     return seconds == 0 ? nil : .seconds(seconds)
   }
 
+  /// 0 processes mean any number. Memory is enforced by default, where the machine can.
   private func limits(_ settings: WorkerSettings) throws(ValidationError) -> OperationLimits {
     var limits = OperationLimits()
     if let text = settings.text(.processes, flag: processes) {
@@ -216,6 +233,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     return limits
   }
 
+  /// Lines go to standard error, one write each.
   private func logger(_ settings: WorkerSettings) throws -> Logger {
     let levelText = settings.text(.logLevel, flag: logLevel) ?? "info"
     guard let level = Logger.Level(rawValue: levelText) else {

@@ -1,5 +1,7 @@
 // The settings of a worker and their sources: flag, environment, configuration file, in this order.
 // Read once at the start, on the starting thread.
+// A value is a text, whatever it means; the reader of a setting parses it. An empty variable counts
+// as missing, so that a unit file may clear one.
 
 public import OpClusterKeys
 public import OpClusterSystem
