@@ -1,9 +1,12 @@
 // Log lines to standard error, for people or for programs. Any thread; one write a line.
+// Coordinator and workers use it. A line has the level as a word, so it can be searched without
+// colours.
 
 public import Logging
 import OpClusterSystem
 
 /// Writes `TIME LEVEL MESSAGE key=value…`, or one JSON object a line.
+/// Pairs are sorted by key, so that equal messages give equal lines.
 public struct StandardErrorLog: LogHandler {
   public enum Format: String, Sendable, CaseIterable {
     case text, json
@@ -17,11 +20,14 @@ public struct StandardErrorLog: LogHandler {
     logLevel = level
   }
 
+  /// swift-log demands it; this handler gives metadata no further meaning.
   public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
     get { metadata[key] }
     set { metadata[key] = newValue }
   }
 
+  /// Metadata of the event replace those of the logger. An unfinished write is not repeated: a log
+  /// must not hold up its program.
   public func log(event: LogEvent) {
     let pairs = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
     let time = UTCTime(milliseconds: WallClock.now()).text
@@ -38,6 +44,8 @@ public struct StandardErrorLog: LogHandler {
   }
 
   /// A text as a JSON string.
+  /// Escapes what JSON demands. Characters that could steer a terminal are replaced when the line
+  /// is written.
   public static func quote(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {

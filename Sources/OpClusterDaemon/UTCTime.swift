@@ -1,8 +1,11 @@
 // Moments as people and programs read them in logs and lists. A pure value.
+// Logs use it, whose lines are compared between machines; pages for people use `Times.swift` of
+// OpClusterPresentation.
 
 public import OpClusterModel
 
 /// A moment as RFC 3339 writes it, in UTC, to the millisecond.
+/// Milliseconds since 1970, also before it. Years beyond 9999 get more digits.
 public struct UTCTime {
   let milliseconds: Int64
 
@@ -10,6 +13,7 @@ public struct UTCTime {
 
   public init(_ time: WallTime) { milliseconds = time.milliseconds }
 
+  /// Always 24 characters for years up to 9999, so that lines stand below each other.
   public var text: String {
     let days = (milliseconds >= 0 ? milliseconds : milliseconds - 86_399_999) / 86_400_000
     let inDay = milliseconds - days * 86_400_000
@@ -21,6 +25,7 @@ public struct UTCTime {
   }
 
   /// Year, month and day of a number of days since 1970, by counting.
+  /// O(years since 1970), which is cheap enough for a line of a log.
   private static func date(ofDay number: Int64) -> (Int64, Int64, Int64) {
     func isLeap(_ year: Int64) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
     var rest = number
@@ -42,6 +47,7 @@ public struct UTCTime {
     return (year, month, rest + 1)
   }
 
+  /// Fills with zeros; a longer number is kept whole.
   private static func digits(_ number: Int64, _ count: Int) -> String {
     let text = String(number)
     return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
