@@ -1,8 +1,10 @@
 // The command that runs one example on a chosen cluster and prints the result.
+// `Programs.swift` has the subcommands, `Place.swift` the clusters.
 
 import ArgumentParser
 import OpClusterExamples
 
+/// Workers for `--coordinator` and `--embedded` are `opexampleworker`, which serves the same types.
 @main
 struct Opexamples: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

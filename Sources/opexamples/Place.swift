@@ -1,11 +1,15 @@
 // The place where an example runs: a flag for each of the three backends.
+// The examples do not know where they run: they get an `OperationCluster`, and nothing else
+// differs.
 
 import ArgumentParser
 import ExampleMaterials
 import OpCluster
 import OpClusterClient
 
+/// One of two flags, or an address; without any of them it is this process.
 struct Place: ParsableArguments {
+  /// Named as the flags that people write.
   enum Backend: String, EnumerableFlag {
     case local, embedded
     static func help(for value: Backend) -> ArgumentHelp? {
@@ -20,6 +24,7 @@ struct Place: ParsableArguments {
   @Option(help: "On the cluster with this address; all its workers share this machine's folders.")
   var coordinator: String?
 
+  /// A flag and an address contradict each other.
   func validate() throws {
     if backend != nil, coordinator != nil {
       throw ValidationError("--coordinator says where; leave out --\(backend?.rawValue ?? "")")
@@ -27,6 +32,7 @@ struct Place: ParsableArguments {
   }
 
   /// Runs an example there, and closes the cluster in any case.
+  /// Closing waits for what a cluster of its own needs to stop, so that no process stays behind.
   func run<Result>(_ example: (OperationCluster) async throws -> Result) async throws -> Result {
     let cluster = try await cluster()
     do {
@@ -41,6 +47,7 @@ struct Place: ParsableArguments {
 
   private func cluster() async throws -> OperationCluster {
     if let coordinator { return try await .connect(to: coordinator) }
+    // Four at once, as the two workers of the embedded cluster have together.
     guard backend == .embedded else { return .local(slots: 4) }
     var settings = EmbeddedCluster.Settings(workers: 2, cpusPerWorker: 2)
     settings.workerExecutable = try Place.beside("opexampleworker")
@@ -48,6 +55,8 @@ struct Place: ParsableArguments {
   }
 
   /// The path of a program in the folder of this one.
+  /// The build puts both programs into one folder. A program that was found by `PATH` has no folder
+  /// in its name, and looks into the current one.
   private static func beside(_ name: String) throws -> String {
     var own = CommandLine.arguments.first ?? ""
     if !own.contains("/") { own = "./\(own)" }

@@ -1,9 +1,13 @@
 // The subcommands, one for each example. Examples that need a web server start their own.
+// A command checks its arguments, prepares what the example works on, runs it at the chosen place,
+// and prints what it returned. The operations themselves are in OpClusterExamples: a reader who
+// wants to learn the library starts there.
 
 import ArgumentParser
 import ExampleMaterials
 import OpClusterExamples
 
+/// One file is stuck on purpose, so that there is something to cancel.
 struct RunDownloads: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "downloads",
@@ -14,14 +18,17 @@ struct RunDownloads: AsyncParsableCommand {
   @OptionGroup var place: Place
 
   func validate() throws {
+    // With one at a time the stuck file would hold up all others until it is cancelled.
     guard (1...1_000).contains(count), (2...1_000).contains(atOnce) else {
       throw ValidationError("--count is 1 to 1000; --at-once is 2 or more, as one is stuck")
     }
   }
 
   func run() async throws {
+    // Half of this file is sent, and then nothing.
     var files = ["/0.txt": Array("never to be seen in full".utf8)]
     for number in 1...count { files["/\(number).txt"] = Array("This is file \(number).\n".utf8) }
+    // The server is in this process, whichever place runs the downloads.
     let server = try WebServer(files, stuck: ["/0.txt"])
     defer { server.stop() }
     var addresses: [String: String] = [:]
@@ -31,6 +38,7 @@ struct RunDownloads: AsyncParsableCommand {
       try await downloadAll(
         addresses, into: folder, atOnce: atOnce, givingUpOn: "0.txt", on: cluster)
     }
+    // Sorted, as the downloads end in any order.
     for file in fetched.values.sorted(by: { $0.path < $1.path }) {
       print("\(file.digest) \(file.size) \(file.path)")
     }
@@ -38,6 +46,7 @@ struct RunDownloads: AsyncParsableCommand {
   }
 }
 
+/// The answers come later from another thread: the operation has started long before it ends.
 struct RunSumOfPairs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "sum-of-pairs", abstract: "Add numbers by a service that calls back.")
@@ -51,6 +60,7 @@ struct RunSumOfPairs: AsyncParsableCommand {
   }
 
   func run() async throws {
+    // Validation has made sure that nothing is left over.
     let pairs = stride(from: 0, to: numbers.count, by: 2).map { (numbers[$0], numbers[$0 + 1]) }
     let result = try await place.run { try await sumOfPairs(pairs, on: $0) }
     for (pair, sum) in zip(pairs, result.sums) { print("\(pair.0) + \(pair.1) = \(sum)") }
@@ -58,6 +68,7 @@ struct RunSumOfPairs: AsyncParsableCommand {
   }
 }
 
+/// With `--cancel` the operation would run for ever; it ends because it looks at its flag.
 struct RunSum: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "sum", abstract: "Add numbers; or cancel that in the middle.")
@@ -79,6 +90,7 @@ struct RunSum: AsyncParsableCommand {
   }
 }
 
+/// Pixels stay in files of the output folder, which every worker must see.
 struct RunImages: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "images", abstract: "Make a miniature world of every PNG file of a folder.")
@@ -95,6 +107,7 @@ struct RunImages: AsyncParsableCommand {
   }
 }
 
+/// The second step is skipped where the first fails, which is no error of the program.
 struct RunUnpack: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "unpack", abstract: "Fetch an archive of tar, then unpack it.")
@@ -103,6 +116,7 @@ struct RunUnpack: AsyncParsableCommand {
   @OptionGroup var place: Place
 
   func run() async throws {
+    // Packed in memory: no file has to be there before the example.
     let archive = try TarArchive.packed([
       ("poem/first.txt", Array("The queue is long,\n".utf8)),
       ("poem/second.txt", Array("the workers strong.\n".utf8)),
@@ -111,11 +125,13 @@ struct RunUnpack: AsyncParsableCommand {
     defer { server.stop() }
     let (address, folder) = (from ?? server.address(of: "/poem.tar"), absolute(folder))
     let unpacked = try await place.run { try await fetchAndUnpack(address, into: folder, on: $0) }
+    // An address that does not answer is a result to show, and not a failure of this command.
     guard let unpacked else { throw CleanExit.message("not fetched, so not unpacked: \(address)") }
     for name in unpacked.names { print("\(unpacked.path)/\(name)") }
   }
 }
 
+/// The pictures are the same on every machine, so the results can be compared.
 struct DrawPictures: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "draw", abstract: "Draw the pictures that the image example works on.")
@@ -128,6 +144,7 @@ struct DrawPictures: ParsableCommand {
 }
 
 /// Whether many numbers of this size can be added without overflow.
+/// Nine digits: some thousands of such numbers stay far below 2⁶³.
 private func small(_ number: Int) -> Bool { abs(number) < 1_000_000_000 }
 
 /// Workers have working directories of their own, so paths must be absolute.
