@@ -1,13 +1,16 @@
 // One TCP connection with blocking calls, and the socket that accepts new ones: the only file that
 // uses sockets. Any thread; `shutDown` from another thread ends a waiting call.
+// Everything that is unsafe about sockets is in this file; its callers see bytes and errors.
 
 import Glibc
 import Synchronization
 
 /// A connected stream socket.
+/// `Sendable`, since one thread waits in a call while another shuts it down.
 final class Connection: Sendable {
   /// nil once it is closed, so that its number is not used for another file.
   private let descriptor: Mutex<Int32?>
+  /// For the calls that wait: they cannot hold the lock meanwhile.
   private let number: Int32
 
   fileprivate init(_ number: Int32) {
@@ -19,6 +22,8 @@ final class Connection: Sendable {
 
   /// - Throws: `MaterialError` if the host is unknown or does not answer.
   static func open(host: String, port: UInt16) throws(MaterialError) -> Connection {
+    // Every address of the host is tried in order; each attempt blocks up to the system's own
+    // limit.
     var wanted = unsafe addrinfo()
     unsafe wanted.ai_socktype = streamType
     var found: UnsafeMutablePointer<addrinfo>?
@@ -49,6 +54,8 @@ final class Connection: Sendable {
   }
 
   /// Returns false if the other side has closed the connection.
+  /// Blocks until all bytes are handed to the system. `MSG_NOSIGNAL` keeps a cut connection from
+  /// ending the process by SIGPIPE.
   @discardableResult
   func send(_ bytes: [UInt8]) -> Bool {
     var rest = bytes[...]
@@ -68,6 +75,7 @@ final class Connection: Sendable {
   }
 
   /// Closes the socket; no call may be in progress.
+  /// Runs when nobody holds the connection any more, so no call can be waiting.
   private func close() {
     descriptor.withLock { descriptor in
       if let number = descriptor { _ = Glibc.close(number) }
@@ -79,6 +87,7 @@ final class Connection: Sendable {
 private let streamType = Int32(SOCK_STREAM.rawValue)
 private let closing = Int32(SOCK_CLOEXEC.rawValue)
 
+/// Two minutes: a server that says nothing is given up, but one under load is not.
 private func setPatience(of number: Int32) {
   var silence = timeval(tv_sec: 120, tv_usec: 0)
   let size = socklen_t(MemoryLayout<timeval>.size)
@@ -94,6 +103,7 @@ final class Listener: Sendable {
     number = socket(AF_INET, streamType | closing, 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
+    // 127.0.0.1, so that no other machine can connect.
     address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
     let listener = number
@@ -110,6 +120,8 @@ final class Listener: Sendable {
   deinit { _ = Glibc.close(number) }
 
   /// nil: it was shut down.
+  /// Blocks. A descriptor that is inherited by a child would keep the connection open, hence the
+  /// flag.
   func accept() -> Connection? {
     let accepted = Glibc.accept(number, nil, nil)
     guard accepted >= 0 else { return nil }
@@ -118,5 +130,6 @@ final class Listener: Sendable {
     return Connection(accepted)
   }
 
+  /// Wakes the waiting `accept`, which closing alone would not.
   func shutDown() { _ = shutdown(number, Int32(SHUT_RDWR)) }
 }

@@ -7,6 +7,7 @@ public enum LocalFile {
   /// The limit of bytes to read.
   public static let largest = 256 * 1_024 * 1_024
 
+  /// Throws for a missing file as Foundation does, and `MaterialError` for one that is too large.
   public static func bytes(of path: String) throws -> [UInt8] {
     let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? UInt64
     guard let size, size <= largest else {
@@ -24,6 +25,7 @@ public enum LocalFile {
     try Data(bytes).write(to: URL(filePath: path), options: .atomic)
   }
 
+  /// Replaces the target. Between the two calls it is missing for a moment.
   public static func rename(_ draft: String, to path: String) throws {
     try? FileManager.default.removeItem(atPath: path)
     try FileManager.default.moveItem(atPath: draft, toPath: path)
@@ -43,6 +45,7 @@ public enum LocalFile {
     FileManager.default.isExecutableFile(atPath: path)
   }
 
+  /// Read when it is asked for; workers have others than the command.
   public static var currentFolder: String { FileManager.default.currentDirectoryPath }
 
   /// FNV-1a, as 16 digits: distinguishes files, but gives no cryptographic protection.

@@ -1,6 +1,8 @@
 // A picture in memory for the image example. Plain values; any thread.
+// Operations hand pictures on as files (`PictureFiles.swift`).
 
 /// A picture of 8 bits each of red, green and blue per pixel, row by row from the top.
+/// Values: a filter works on a copy of its own.
 public struct Picture: Hashable, Sendable {
   /// In pixels, 1…`Picture.longestSide`.
   public let width: Int
@@ -8,6 +10,7 @@ public struct Picture: Hashable, Sendable {
   /// Three bytes for each pixel.
   public var bytes: [UInt8]
 
+  /// Bounds the memory of one picture to 192 MiB.
   public static let longestSide = 8_192
 
   /// - Throws: `MaterialError` if the sides are out of range or do not match the bytes.
@@ -24,6 +27,7 @@ public struct Picture: Hashable, Sendable {
   }
 
   /// A picture of one colour.
+  /// Sides beyond the range are clamped to it: the sizes are the program's own.
   public init(width: Int, height: Int, filledWith colour: Colour) {
     self.width = min(max(width, 1), Self.longestSide)
     self.height = min(max(height, 1), Self.longestSide)
@@ -49,6 +53,7 @@ public struct Picture: Hashable, Sendable {
   }
 
   /// Scales the picture; each pixel of the result is the mean of the pixels that it covers.
+  /// Never enlarges. Sides are rounded down, and are at least 1.
   public func scaled(toWidth newWidth: Int) -> Picture {
     let newWidth = min(max(newWidth, 1), width)
     let newHeight = max(1, height * newWidth / width)
@@ -80,6 +85,7 @@ public struct Picture: Hashable, Sendable {
   }
 
   /// Copies another picture onto this one.
+  /// Parts that lie outside are left out.
   public mutating func paste(_ other: Picture, atX left: Int, y top: Int) {
     for y in 0..<other.height {
       for x in 0..<other.width { self[left + x, top + y] = other[x, y] }

@@ -1,5 +1,7 @@
 // Pictures in files: PNG by libpng's simplified API, and PPM, which contains plain pixels. The only
 // file that uses libpng. Any thread.
+// PPM holds pixels as they are: operations hand them on in it, since writing PNG again and again
+// would cost more than the filter.
 
 import CPNG
 import FoundationEssentials
@@ -7,6 +9,7 @@ import FoundationEssentials
 extension Picture {
   /// - Throws: `MaterialError` for a file that is missing, not a PNG, or too large.
   public init(png path: String) throws(MaterialError) {
+    // The version tells libpng which layout this program was compiled with.
     var image = unsafe png_image()
     unsafe image.version = UInt32(PNG_IMAGE_VERSION)
     guard unsafe png_image_begin_read_from_file(&image, path) != 0 else {
@@ -21,6 +24,7 @@ extension Picture {
     }
     unsafe image.format = UInt32(PNG_FORMAT_FLAG_COLOR)
     var bytes = [UInt8](repeating: 0, count: width * height * 3)
+    // Stands behind transparent pixels, which the result does not have.
     var black = png_color(red: 0, green: 0, blue: 0)
     guard unsafe png_image_finish_read(&image, &black, &bytes, 0, nil) != 0 else {
       throw unsafe MaterialError("\(path): \(Self.message(of: image))")
@@ -29,6 +33,7 @@ extension Picture {
   }
 
   /// Writes the file as a whole or not at all.
+  /// The draft has a name of its own, so that two attempts do not write one file.
   public func writePNG(to path: String) throws {
     let draft = "\(path).\(UInt32.random(in: 0 ... .max)).draft"
     var image = unsafe png_image()
@@ -51,6 +56,7 @@ extension Picture {
 
   /// - Throws: `MaterialError` for a file that `writePPM` has not written.
   public init(ppm path: String) throws {
+    // Only the one form that `writePPM` makes: three numbers, and no comments.
     let file = try LocalFile.bytes(of: path)
     let head = file.prefix(64).split(
       maxSplits: 4, omittingEmptySubsequences: false, whereSeparator: { $0 == 10 || $0 == 32 })
@@ -61,6 +67,7 @@ extension Picture {
     try self.init(width: width, height: height, bytes: Array(file[head[4].startIndex...]))
   }
 
+  /// Lines in the order of the picture, three bytes a pixel.
   public func writePPM(to path: String) throws {
     try LocalFile.write(Array("P6\n\(width) \(height)\n255\n".utf8) + bytes, to: path)
   }

@@ -1,7 +1,10 @@
 // A very small painter of bodies in space: what is added is painted from the far end to the near
 // one, seen from a hill. Pure; any thread.
+// There is no hidden-surface removal: near shapes cover far ones because they are painted later.
+// That suffices for a town without bridges.
 
 /// A point in the world: metres to the right, up, and away.
+/// The eye stands at x = 0 and away = 0.
 struct Point {
   var x: Double
   var up: Double
@@ -15,11 +18,13 @@ struct Point {
 }
 
 /// Shapes with a colour, and where they stand in the order of painting.
+/// Shapes are kept until all are there, and sorted once.
 struct Scene {
   private enum Shape {
     case polygon([Point])
     case disc(centre: Point, radius: Double)
   }
+  /// `number` is the order of adding, which decides between equal distances.
   private var shapes: [(shape: Shape, colour: Colour, away: Double, number: Int)] = []
   private let eyeHeight = 46.0
   // Looking down by 36 degrees.
@@ -38,6 +43,7 @@ struct Scene {
   }
 
   /// A box on the ground without its bottom, the sun to the left behind the eye.
+  /// O(n log n) in the shapes, and the pixels that each covers.
   mutating func addBox(
     x: Double, away: Double, width: Double, depth: Double, from base: Double = 0, height: Double,
     _ colour: Colour, top: Colour? = nil
@@ -82,11 +88,14 @@ struct Scene {
     return picture.scaled(toWidth: width)
   }
 
+  /// The picture's width is about the distance to what fills it: an angle of some 51 degrees.
   private func scale(_ picture: Picture) -> Double { Double(picture.width) * 1.05 }
+  /// Distance along the line of sight; 0 or less is behind the eye.
   private func depth(_ point: Point) -> Double {
     (eyeHeight - point.up) * sine + point.away * cosine
   }
 
+  /// Perspective: what is twice as far away is half as large.
   private func place(_ point: Point, _ picture: Picture) -> (Double, Double) {
     let rise = (point.up - eyeHeight) * cosine + point.away * sine
     let factor = scale(picture) / depth(point)
@@ -116,6 +125,8 @@ struct Scene {
 
 extension Picture {
   /// Fills a convex polygon.
+  /// Line by line: from the leftmost to the rightmost crossing of the edges with the middle of the
+  /// line.
   fileprivate mutating func fill(_ corners: [(x: Double, y: Double)], _ colour: Colour) {
     guard corners.count > 2, let top = corners.map(\.y).min(), let bottom = corners.map(\.y).max(),
       top < Double(height), bottom >= 0
@@ -133,6 +144,7 @@ extension Picture {
     }
   }
 
+  /// Line by line, too; parts outside of the picture are left out.
   fileprivate mutating func fillDisc(_ x: Double, _ y: Double, _ radius: Double, _ colour: Colour) {
     guard radius > 0, y + radius >= 0, y - radius < Double(height) else { return }
     for row in max(Int(y - radius), 0)...min(max(Int(y + radius), 0), height - 1) {
@@ -142,6 +154,7 @@ extension Picture {
     }
   }
 
+  /// Whole pixels; both ends are rounded alike, so that neighbours neither overlap nor leave a gap.
   private mutating func paint(_ y: Int, from left: Double, to right: Double, _ colour: Colour) {
     guard left < right, right >= 0, left < Double(width) else { return }
     for x in Int(

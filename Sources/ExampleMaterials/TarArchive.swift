@@ -1,7 +1,10 @@
 // Archives in the format of `tar`, plain files only: packed for the examples' server, unpacked by
 // an example. Pure, except for files that `LocalFile` writes; any thread.
+// The format is `ustar`: a block of 512 bytes for each file's header, its bytes filled up to whole
+// blocks, and two empty blocks at the end.
 
 public enum TarArchive {
+  /// Bytes of a block; a header is one.
   private static let block = 512
 
   /// An archive of files by their names, in order.
@@ -21,6 +24,8 @@ public enum TarArchive {
     return archive + [UInt8](repeating: 0, count: 2 * block)
   }
 
+  /// Fields are texts at fixed places, numbers octal. Owner and time are 0, so that equal files
+  /// give equal archives.
   private static func header(_ name: String, size: Int) -> [UInt8] {
     var header = [UInt8](repeating: 0, count: block)
     func octal(_ number: Int, digits: Int) -> String {
@@ -32,12 +37,15 @@ public enum TarArchive {
     }
     put(name, at: 0)
     put("0000644", at: 100)
+    // Owner and group.
     put("0000000", at: 108)
     put("0000000", at: 116)
     put(octal(size, digits: 11), at: 124)
     put(octal(0, digits: 11), at: 136)
+    // The checksum counts its own field as blanks; '0' behind it is the kind of a plain file.
     put("        0", at: 148)
     put("ustar\u{0}00", at: 257)
+    // Six digits, a zero and a blank, as every `tar` writes it.
     put(octal(header.reduce(0) { $0 + Int($1) }, digits: 6) + "\u{0} ", at: 148)
     return header
   }
@@ -49,8 +57,11 @@ public enum TarArchive {
   public static func files(
     in archive: [UInt8]
   ) throws(MaterialError) -> [(name: String, bytes: [UInt8])] {
+    // Links, folders and other kinds are passed over. Nothing is allocated by a size that the
+    // archive does not have.
     var files: [(name: String, bytes: [UInt8])] = []
     var at = 0
+    // An archive ends with an empty block, or with its bytes.
     while at + block <= archive.count, archive[at] != 0 {
       let header = archive[at..<at + block]
       let name = text(header, 0..<100)
@@ -58,6 +69,7 @@ public enum TarArchive {
         let size = Int(text(header, 124..<136).filter { $0 != " " }, radix: 8), size >= 0,
         at + block + size <= archive.count
       else { throw MaterialError("this is no archive of tar, or not all of it") }
+      // Names from an archive must not lead anywhere else: it may come from the network.
       guard !name.hasPrefix("/"), !name.split(separator: "/").contains("..") else {
         throw MaterialError("the archive has a file '\(name)', which leads out of its folder")
       }
@@ -71,6 +83,7 @@ public enum TarArchive {
     return files
   }
 
+  /// Text up to the first zero byte; a field may be full and have none.
   private static func text(_ header: ArraySlice<UInt8>, _ field: Range<Int>) -> String {
     let start = header.startIndex
     let bytes = header[(start + field.lowerBound)..<(start + field.upperBound)]

@@ -1,10 +1,14 @@
 // Draws the pictures of the image example: a town, a harbour and a station as seen from a hill. The
 // same number draws the same picture on every machine. Pure; any thread.
+// Sizes are metres, as in `Scene`. Every number of chance is taken from `Dice` in the order of the
+// code: a call more or less changes everything behind it.
 
 /// One of the three places.
+/// Named as the files that `opexamples draw` writes.
 public enum ToyTown: String, CaseIterable, Sendable {
   case town, harbour, station
 
+  /// In pixels; the shapes stay the same at every size.
   public func picture(width: Int = 560, height: Int = 374) -> Picture {
     var builder = TownBuilder(dice: Dice(seed: UInt64(rawValue.utf8.count) &* 7_919))
     switch self {
@@ -17,21 +21,26 @@ public enum ToyTown: String, CaseIterable, Sendable {
 }
 
 /// Chance that is the same everywhere.
+/// A linear congruential generator, which is the same in every release of everything else.
 struct Dice {
   private var state: UInt64
   init(seed: UInt64) { state = seed ^ 0x9e37_79b9_7f4a_7c15 }
 
+  /// Evenly spread; the upper bits are used, as the lower ones of such a generator repeat soon.
   mutating func number(_ range: ClosedRange<Double>) -> Double {
     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
     let part = Double(state >> 11) / Double(UInt64(1) << 53)
     return range.lowerBound + part * (range.upperBound - range.lowerBound)
   }
+  /// Expects at least one colour.
   mutating func pick(_ colours: [Colour]) -> Colour {
     colours[min(Int(number(0...Double(colours.count))), colours.count - 1)]
   }
+  /// True with this probability, 0 to 1.
   mutating func happens(_ chance: Double) -> Bool { number(0...1) < chance }
 }
 
+/// Collects shapes; `Scene` sorts them by distance and paints them.
 private struct TownBuilder {
   var scene = Scene()
   var dice: Dice
@@ -53,6 +62,7 @@ private struct TownBuilder {
 
   // MARK: - The three places
 
+  // Four streets along and three across, houses between them, cars on them.
   mutating func buildTown() {
     meadow(Colour(126, 160, 84))
     for x in [-31.0, 0, 31] { road(alongX: nil, at: x) }
@@ -77,6 +87,7 @@ private struct TownBuilder {
     }
   }
 
+  // Waves first, then the quay with its containers and cranes, ships, and houses behind the water.
   mutating func buildHarbour() {
     meadow(Colour(60, 112, 140))
     for away in stride(from: 10.0, through: 150, by: 4) {
@@ -108,6 +119,7 @@ private struct TownBuilder {
     }
   }
 
+  // Rails and platforms in front, a street and houses behind.
   mutating func buildStation() {
     meadow(Colour(136, 158, 88))
     flat(-140, 30, 280, 34, Colour(146, 136, 124), at: 800)
@@ -145,8 +157,10 @@ private struct TownBuilder {
 
   // MARK: - What stands there
 
+  /// Houses keep nine metres away from a street that leads away from the eye.
   private func isRoad(_ x: Double) -> Bool { [-31.0, 0, 31].contains { abs($0 - x) < 9 } }
 
+  /// Reaches beyond what can be seen, so that no edge shows.
   private mutating func meadow(_ colour: Colour) { flat(-400, 0, 800, 400, colour, at: 1_000) }
 
   /// A patch of ground; patches of lower numbers lie on those of higher ones.
@@ -161,6 +175,7 @@ private struct TownBuilder {
       ], colour, away: level)
   }
 
+  /// A street along x at the distance `away`; without one, a street away from the eye at `x`.
   private mutating func road(alongX away: Double?, at x: Double) {
     let (asphalt, line) = (Colour(104, 104, 110), Colour(226, 222, 206))
     guard let away else {
@@ -178,10 +193,13 @@ private struct TownBuilder {
     }
   }
 
+  /// Lies to the right, since the sun stands on the left behind the eye.
   private mutating func shadow(_ x: Double, _ away: Double, _ width: Double, _ depth: Double) {
     flat(x + width * 0.2, away - 0.5, width + 1.6, depth, Colour(84, 106, 66), at: 500)
   }
 
+  /// Walls, a saddle roof along x, windows, a chimney. Of the two gables the one that faces the
+  /// middle is drawn.
   private mutating func house(x: Double, away: Double, width: Double, depth: Double) {
     let (wall, roof) = (dice.pick(Self.walls), dice.pick(Self.roofs))
     let height = dice.number(4...7.5)
@@ -210,6 +228,7 @@ private struct TownBuilder {
       Colour(140, 92, 76), away: away)
   }
 
+  /// Rows of windows, as many as the wall has room for; about every fifth is lit.
   private mutating func windows(x: Double, away: Double, width: Double, height: Double) {
     for level in stride(from: 1.0, to: height - 1.2, by: 2.5) {
       for place in stride(from: x + 0.9, to: x + width - 1.2, by: 2.1) {
@@ -223,6 +242,7 @@ private struct TownBuilder {
     }
   }
 
+  /// A trunk and three discs, lighter towards the sun.
   private mutating func tree(_ x: Double, _ away: Double) {
     let (size, green) = (
       dice.number(1.5...2.5),
@@ -241,6 +261,7 @@ private struct TownBuilder {
       Point(x - size * 0.35, 2.7 + size, away), radius: size * 0.36, green.shaded(1.3), away: away)
   }
 
+  /// A body and a cabin on it, with a shadow below.
   private mutating func car(x: Double, away: Double, isAlongX: Bool) {
     let (long, wide) = isAlongX ? (3.6, 1.6) : (1.6, 3.6)
     let colour = dice.pick(Self.paints)
@@ -251,6 +272,7 @@ private struct TownBuilder {
       from: 1.05, height: 0.6, Colour(70, 84, 100), top: colour.shaded(1.1))
   }
 
+  /// Four legs and a boom over the water.
   private mutating func crane(x: Double, away: Double) {
     let blue = Colour(230, 150, 40)
     for (left, back) in [(0.0, 5.0), (8, 5), (0, 0), (8, 0)] {
@@ -263,6 +285,7 @@ private struct TownBuilder {
       x: x + 5, away: away + 1, width: 4, depth: 3, from: 14, height: 2.4, Colour(230, 230, 226))
   }
 
+  /// Hull, bow, bridge, funnel, and containers on deck.
   private mutating func ship(x: Double, away: Double) {
     let hull = dice.pick([Colour(160, 44, 40), Colour(40, 60, 96), Colour(50, 56, 60)])
     flat(x - 1, away - 0.7, 26, 6.2, Colour(150, 186, 200), at: 500)
@@ -286,6 +309,7 @@ private struct TownBuilder {
     }
   }
 
+  /// Sleepers, and two rails on them.
   private mutating func track(_ away: Double) {
     for x in stride(from: -110.0, through: 110, by: 1.6) {
       flat(x, away - 0.2, 0.6, 3, Colour(104, 88, 76), at: 700)
@@ -293,6 +317,7 @@ private struct TownBuilder {
     for rail in [0.4, 2.0] { flat(-140, away + rail, 280, 0.22, Colour(206, 206, 210), at: 600) }
   }
 
+  /// Carriages of 10.4 metres, with gaps between them.
   private mutating func train(away: Double, from start: Double, cars: Int, _ colour: Colour) {
     for number in 0..<cars {
       let x = start + Double(number) * 11

@@ -1,21 +1,26 @@
 // Downloads a resource: HTTP/1.1, one GET, no encryption. The examples demonstrate operations, not
 // HTTP; a real program should use a maintained client.
+// A server must say the length of its answer. Redirections, chunks and compression are refused as
+// answers without one.
 
 import Dispatch
 
 /// A resource at an `http://` address.
 public struct WebResource: Sendable {
+  /// A name or a number, as written.
   public let host: String
   public let port: UInt16
   public let path: String
 
   /// The limit of accepted bytes.
+  /// Checked against the header before any of the body is kept.
   public static let largest = 64 * 1_024 * 1_024
 
   /// - Throws: `MaterialError` for any address not of the form `http://HOST[:PORT]/PATH`.
   public init(_ address: String) throws(MaterialError) {
     let scheme = "http://"
     let rest = address.dropFirst(scheme.count)
+    // The scheme is taken off before it is checked, as the check below covers both.
     let place = rest.prefix { $0 != "/" }
     let parts = place.split(separator: ":", omittingEmptySubsequences: false)
     guard address.hasPrefix(scheme), address.utf8.allSatisfy({ $0 > 32 && $0 < 127 }),
@@ -46,6 +51,7 @@ public struct WebResource: Sendable {
     }
   }
 
+  /// Blocking calls would take threads from Swift's pool, which has one per processor.
   private func onThread<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
@@ -54,6 +60,7 @@ public struct WebResource: Sendable {
     }
   }
 
+  /// Throws for a status other than 200, a body that is too large, and one that ends early.
   private func receive(from connection: Connection) throws(MaterialError) -> [UInt8] {
     connection.send(
       Array("GET \(path) HTTP/1.1\r\nHost: \(host):\(port)\r\nConnection: close\r\n\r\n".utf8))
@@ -73,6 +80,7 @@ public struct WebResource: Sendable {
   }
 
   /// The header of the answer, and the part of the body that arrived with it.
+  /// At most 64 KiB of header; the blank line may lie across two pieces.
   private static func head(
     from connection: Connection
   ) throws(MaterialError) -> ((status: Int, length: Int), [UInt8]) {
@@ -98,6 +106,7 @@ public struct WebResource: Sendable {
     }
   }
 
+  /// nil for other fields. Names of fields are compared without regard to case.
   private static func length(_ line: Substring) -> Int? {
     let parts = line.split(separator: ":", maxSplits: 1)
     guard parts.count == 2, parts[0].lowercased() == "content-length" else { return nil }
