@@ -24,7 +24,7 @@ struct Shape: Sendable {
 
   /// A message that occurs once.
   /// More than one of a singular field is legal protobuf, where the last wins or they are merged.
-  /// No peer of ours sends that, so it counts as malformed.
+  /// No peer of ours sends that, so a second one throws `beyond`.
   static func one(_ number: UInt64, _ fields: Field...) -> Field {
     Field(number: number, limit: 1, shape: Shape(fields))
   }
@@ -119,8 +119,8 @@ struct MessageBounds {
 
   private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Throws `malformed` for what no protobuf parser would read, and `beyond` for too many messages
-  /// of one kind. The name becomes the beginning of the error's field.
+  /// Throws `malformed` for bytes that cannot be a message of ours, and `beyond` for too many
+  /// messages of one kind. The name becomes the beginning of the error's field.
   static func check(_ bytes: [UInt8], _ shape: Shape, _ name: String) throws(WireError) {
     var walk = MessageBounds(bytes)
     try walk.walk(shape, until: bytes.count, name)

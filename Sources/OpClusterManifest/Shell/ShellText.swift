@@ -78,8 +78,9 @@ enum ShellObstacle: Equatable {
     }
   }
 
-  /// - Parameter expression: The value as written.
   /// Returns the remedy, without a full stop.
+  ///
+  /// - Parameter expression: The value as written.
   func hint(_ expression: String) -> String {
     let variable = "set a variable by 'env', and use that"
     switch self {

@@ -12,7 +12,7 @@ enum TextPiece {
   case value(PlacedValue)
 
   /// The references that may stand between the braces.
-  /// Which of them a text may use depends on the text and the operation.
+  /// The text and the operation decide which of them may be used.
   enum Reference: Hashable {
     case parameter(String)
     case item

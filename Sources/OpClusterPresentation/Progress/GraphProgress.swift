@@ -6,7 +6,7 @@ public import OpClusterModel
 
 /// Counts per stage. Exact for executing and ended operations. Among unstarted ones, `ready` is
 /// exact except for operations that were cancelled before their start.
-/// Numbers saturate: an event that comes twice or never does not trap.
+/// No number traps, although an event may come twice or never.
 public struct GraphProgress: Sendable {
   public struct Stage: Sendable {
     public let name: String

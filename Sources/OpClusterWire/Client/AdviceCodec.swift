@@ -45,8 +45,7 @@ extension Advice {
   }
 
   /// nil if there is no code, or one that is not known here: the words beside it say all (G32).
-  /// Throws only for a name beyond its limit. Which of name and number counts depends on the code,
-  /// and the other is ignored.
+  /// Throws only for a name beyond its limit. The code decides whether name and number count.
   init?(code proto: ProtoAdvice) throws(WireError) {
     let name = try OpClusterWire.text(
       proto.name, WireLimits.advisedNameBytes, "advice.name")

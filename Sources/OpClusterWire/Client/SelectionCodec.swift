@@ -57,8 +57,8 @@ extension Selection: WireConvertible {
 }
 
 extension Selection.Graphs {
-  /// Unlike other enums, "unspecified" has no default here: a selection that forgot its graphs must
-  /// not mean all of them.
+  /// "Unspecified" has no default here: a selection that forgot its graphs must not mean all of
+  /// them.
   fileprivate init(_ proto: ProtoSelection) throws(WireError) {
     switch proto.graphs {
     case .numbers:

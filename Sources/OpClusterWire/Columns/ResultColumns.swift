@@ -155,7 +155,7 @@ private func fill<Value>(
 }
 
 /// The reason travels with each cancelled operation's event, and with the line of its history.
-/// Which fields count depends on the kind; the others are ignored.
+/// The kind decides which fields count; the others are ignored.
 extension CancelReason: WireConvertible {
   var proto: ProtoCancelReason {
     var proto = ProtoCancelReason()

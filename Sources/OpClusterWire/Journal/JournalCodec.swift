@@ -7,8 +7,9 @@
 import OpClusterModel
 
 extension ProtoTurn {
-  /// - Parameter submissions: The submissions that are encoded already.
   /// One fact for each record, except that neighbouring ends of attempts become one.
+  ///
+  /// - Parameter submissions: The submissions that are encoded already.
   init(_ records: [Record], submissions: [GraphID: [UInt8]]) {
     self.init()
     facts.reserveCapacity(records.count)
@@ -70,7 +71,7 @@ private struct Endings {
   var results: [AttemptResult] = []
   /// Only of attempts after which the operation is tried again.
   var moments: [WallTime] = []
-  /// Which of the two facts is being collected.
+  /// Tells which of the two facts is being collected.
   var endsOperation = true
 
   /// - Parameter at: When an attempt was taken in after which another follows; nil for the
