@@ -1,9 +1,13 @@
-// The invariants after every turn; checked by tests and by the simulation, not in production.
+// The invariants after every turn; checked by tests and by the simulation, not in production: a
+// check visits every operation, edge and worker. Each compares something that is counted along with
+// the same thing counted anew. A new counter of the state gets its line here. `ShadowLedger` in
+// OpClusterSimulation judges what observers see, without knowing any state.
 
 import OpClusterModel
 
 extension Scheduler {
-  /// The first broken invariant, in words; nil if all hold.
+  /// The first broken invariant, in words; nil if all hold. Valid between turns only: inside of
+  /// one, counts may be ahead of what follows from them.
   public func brokenInvariant() -> String? {
     var workerTotals: [UInt32: WorkerTotals] = [:]
     var queueTotals: [UInt32: QueueTotals] = [:]
@@ -24,10 +28,12 @@ extension Scheduler {
         executing: queue.executing,
         barriers: queue.barrierCount, segments: queue.segments.reduce(0) { $0 + $1.unfinished })
       if found != counted { return "queue \(queue.settings.name): \(counted), found \(found)" }
+      // The turn has told the counts, so that none may be left (S105).
       if queue.toldMembers != queue.members || queue.isCountDirty {
         return "queue \(queue.settings.name): told \(queue.toldMembers) of \(queue.members)"
       }
     }
+    // `why` looks for such workers in this set alone.
     if unwellWorkers
       != Set(
         workers.numbers.filter { conversations[$0].isUnwell && conversations[$0].increment != 0 })
@@ -53,10 +59,13 @@ extension Scheduler {
       if worker.assigned == 0, conversation.assignedBytes != 0 {
         return "worker \(worker.name): \(conversation.assignedBytes) bytes assigned in nothing"
       }
+      // Withheld classes are set by events and cleared by others; a class left behind would starve
+      // silently.
       if conversation.withheld.filter({ isInUse($0) }) != classesWithheld(from: number) {
         return "worker \(worker.name): withheld \(conversation.withheld), wanted "
           + "\(classesWithheld(from: number))"
       }
+      // Cpus stand for all resources: they are added and taken by the same calls.
       if found.cpus != worker.taken.cpus.tenThousandths {
         return "worker \(worker.name): \(worker.taken.cpus.units) cpus taken, found \(found.cpus)"
       }
@@ -97,7 +106,9 @@ extension Scheduler {
       ? nil : "\(keys.livingCount) keys of graphs that live, found \(living)"
   }
 
-  /// Workers and living graphs agree about what was told.
+  /// Workers and living graphs agree about what was told. Templates are told once for each
+  /// conversation. An ended graph that stays here would be a leak, and a worker would never be told
+  /// to forget it.
   private func checkTold() -> String? {
     var count = 0
     for number in workers.numbers {
@@ -115,7 +126,8 @@ extension Scheduler {
       ? nil : "graphs know of \(toldWorkers.count) workers that were told, found \(count)"
   }
 
-  /// Progress and waits are kept only for attempts that a worker has.
+  /// Progress and waits are kept only for attempts that a worker has. A wait that outlives its
+  /// attempt may refuse later waits as dead-locks.
   private func checkRunning() -> String? {
     for id in waits.keys.sorted() + progress.keys.sorted() {
       let isAtWorker =
@@ -172,6 +184,7 @@ extension Scheduler {
       ? nil : "graph \(number): \(graph.unfinished) unfinished, found \(unfinished)"
   }
 
+  /// One operation against its own edges and its queue. Costs its dependencies.
   private func check(
     _ cell: OperationCell, _ graph: Graph, _ stage: Int, _ index: UInt32
   ) -> String? {
@@ -186,6 +199,8 @@ extension Scheduler {
     graph.forEachDependency(of: index) { on, _ in if state.knownEnding(of: on) == nil { open += 1 }
     }
     let isClear = open == 0 && graph.stages[stage].gates == 0
+    // A late edge on a running operation is not stored, and a cancelled one ignores its edges
+    // (S36).
     if cell.blockers != open, cell.phase != .executing, !cell.isCancelled {
       return "\(name): \(cell.blockers) blockers, found \(open)"
     }
@@ -193,6 +208,7 @@ extension Scheduler {
       return "\(name) is held and \(cell.phase)"
     }
     switch cell.phase {
+    // The invariant that matters most: nothing waits for nothing, or it would wait for ever.
     case .waiting where isClear && !cell.isHeld && !cell.isCancelled:
       if standsFree(graph, stage, index) { return "\(name) waits for nothing" }
       return cell.worker == 0 ? nil : "\(name) waits but worker \(cell.worker) has it"

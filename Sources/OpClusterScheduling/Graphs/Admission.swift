@@ -1,9 +1,14 @@
 // The conditions for accepting a submission; the first violation refuses all of it (S58, G2). A
-// submission that passes cannot cause a trap later.
+// submission that passes cannot cause a trap later: `GraphLifetime` and `LoweredEdges` index into
+// it without checks. So a new field of a submission that is an index, a count or a name needs a
+// check here. The codec has bounded single numbers before; a local cluster has no codec.
 
 public import OpClusterModel
 
 extension Scheduler {
+  /// Throws the first reason against a submission. The sizes come first, since every later check
+  /// costs what they bound: templates, edges and operations, each visited a constant number of
+  /// times. The cycle search is last, because it builds the whole graph of the submission.
   func admit(_ submission: GraphSubmission, at wall: WallTime) throws(Refusal) {
     try checkSizes(submission)
     try checkNumbersAreLeft(for: submission)
@@ -39,6 +44,8 @@ extension Scheduler {
       "bytes of secrets")
   }
 
+  /// Checks counts and bytes against `Limits`. Operations are added up in 64 bits, so that no
+  /// counts of templates can overflow the sum.
   private func checkSizes(_ submission: GraphSubmission) throws(Refusal) {
     try bound(submission.templates.count, Limits.templatesPerGraph, "templates")
     try bound(submission.groupEdges.count, Limits.groupEdgesPerGraph, "dependencies")
@@ -87,6 +94,7 @@ extension Scheduler {
 
   /// Refuses a submission if numbers run out: they are never reused.
   func checkNumbersAreLeft(for submission: GraphSubmission) throws(Refusal) {
+    // Sums in 64 bits: the numbers themselves have 32.
     let areLeft =
       counters.lastGraph < .max
       && UInt64(counters.lastQueue) + UInt64(submission.ownQueueCount) <= UInt64(UInt32.max)
@@ -97,12 +105,15 @@ extension Scheduler {
   /// The limit of places for submissions; the rest suffices for all later changes of places.
   static let lastPlaceForSubmissions = UInt64.max / 2
 
+  /// The refusal of a coordinator whose numbers have run out. A number that came back would make a
+  /// late word about the old thing look current (S2).
   static func noNumbers(_ what: String) -> Refusal {
     Refusal(
       .limitExceeded, "this coordinator has given all the numbers that it has for \(what)",
       hint: "begin with a new state folder")
   }
 
+  /// Refuses a count above a limit; `what` is a plural noun for the sentence.
   private func bound(_ count: Int, _ limit: Int, _ what: String) throws(Refusal) {
     if count > limit {
       throw Refusal(
@@ -111,6 +122,7 @@ extension Scheduler {
     }
   }
 
+  /// Checks one template: all that does not depend on other templates.
   private func check(
     _ template: OperationTemplate, _ at: Int, _ submission: GraphSubmission
   ) throws(Refusal) {
@@ -126,10 +138,12 @@ extension Scheduler {
     if template.payload.count > Limits.payloadBytes {
       throw refuse("its description exceeds \(Limits.payloadBytes) bytes")
     }
+    // One argument for each element, or none at all: `argument(of:)` indexes by element.
     let arguments = template.elementArguments
     if !arguments.isEmpty, arguments.count != Int(template.count) {
       throw refuse("\(arguments.count) items for \(template.count) elements")
     }
+    // Without queues of its own a submission has one, the queue `default`, as number 0.
     if submission.queues.isEmpty ? template.queue != 0 : template.queue >= submission.queues.count {
       throw refuse("it names queue number \(template.queue), which the graph does not have")
     }
@@ -139,6 +153,7 @@ extension Scheduler {
         "operation \(template.name) is exclusive, which this coordinator takes none of",
         hint: "its administrator sets fence, and lost above fence + 2 s")
     }
+    // A barrier has one place; an array would have one for each element and no order among them.
     if template.isBarrier, template.count != 1 { throw refuse("a barrier is one operation") }
     let demand = template.demand
     let isFitting =
@@ -151,10 +166,14 @@ extension Scheduler {
     }
   }
 
+  /// Amounts are in the smallest unit: ten-thousandths of a cpu, gpu or custom resource, bytes of
+  /// memory.
   private static func isAmount(_ amount: Int64) -> Bool {
     amount >= 0 && amount <= Limits.resourceAmount
   }
 
+  /// Refuses a start beyond `Limits.longestDelay`. The moment is a wall time; it becomes a delay
+  /// when the submission is committed (G31).
   private func checkDelay(
     _ template: OperationTemplate, at wall: WallTime
   ) throws(Refusal) {
@@ -166,6 +185,8 @@ extension Scheduler {
       hint: "hold it, and release it when its time has come")
   }
 
+  /// Scopes are ranges of templates. They may overlap; an empty one or one beyond the templates is
+  /// refused. Widened to 64 bits, since first and count are each up to 2^32 - 1.
   private func checkFailureScopes(_ submission: GraphSubmission) throws(Refusal) {
     for scope in submission.failureScopes
     where scope.count == 0
@@ -176,6 +197,9 @@ extension Scheduler {
     }
   }
 
+  /// Named queues must exist and belong to no other graph, since such a queue leaves with its
+  /// graph. Own queues need a name that is valid by itself; the graph's number is put in front
+  /// later.
   private func checkQueues(_ submission: GraphSubmission) throws(Refusal) {
     let own = submission.ownQueueCount
     if own > 0, queues.count + own > Limits.queues {
@@ -196,6 +220,8 @@ extension Scheduler {
     }
   }
 
+  /// Checks edges between templates. The key of the dictionary is the pair of templates, so that
+  /// the same pair may be matched in two ways but not have two policies (S30). Costs the edges.
   private func checkGroupEdges(_ submission: GraphSubmission) throws(Refusal) {
     var policies: [UInt64: EdgePolicy] = [:]
     for edge in submission.groupEdges {
@@ -220,6 +246,9 @@ extension Scheduler {
     }
   }
 
+  /// Checks edges between operations, which come as columns of equal length; a policies column of
+  /// one value counts for all. With one policy no pair can conflict, so that the dictionary of up
+  /// to 16,000,000 pairs is made only for mixed policies.
   private func checkElementEdges(_ submission: GraphSubmission) throws(Refusal) {
     let edges = submission.elementEdges
     let count = UInt32(submission.operationCount)
@@ -253,6 +282,8 @@ extension Scheduler {
     if from == to { throw Refusal(.selfDependency, "operation \(to) waits for itself") }
   }
 
+  /// Checks edges on operations of earlier graphs. The outcomes are not looked at: an edge that can
+  /// no longer be met skips its dependent, after the submission was accepted (S27).
   private func checkExternalEdges(_ submission: GraphSubmission) throws(Refusal) {
     var known: [ExternalPair: EdgePolicy] = [:]
     let readers = InputReaders(submission)
@@ -294,7 +325,7 @@ extension Scheduler {
 /// The operations of a submission that read outputs of their dependencies. Uses binary search:
 /// templates and edges may be equally many, so a scan of one for each of the other is too slow.
 private struct InputReaders {
-  /// Ascending, not empty.
+  /// Ascending, not empty. Operations of templates that want inputs, one range for each template.
   private var ranges: [Range<UInt32>] = []
 
   init(_ submission: GraphSubmission) {
@@ -307,6 +338,7 @@ private struct InputReaders {
     }
   }
 
+  /// Costs the logarithm of the templates.
   func contains(_ index: UInt32) -> Bool {
     var (low, high) = (0, ranges.count)
     while low < high {

@@ -6,6 +6,8 @@
 
 import OpClusterModel
 
+/// A hash of 64 bits over words. It has to tell mistakes apart, not attacks: somebody who finds two
+/// submissions with equal hashes gets the wrong one of their own two back.
 struct ContentHash {
   /// The start value; differs from that of other hashes of this kind.
   private(set) var value: UInt64 = 0x6F70_6865_6C70_3032
@@ -22,6 +24,7 @@ struct ContentHash {
   mutating func combine(_ truth: Bool) { combine(UInt64(truth ? 1 : 0)) }
   mutating func combine(_ span: Span) { combine(span.nanoseconds) }
   mutating func combine(_ text: String) { combine(bytes: text.utf8) }
+  /// Eight bytes make one word; the last word may hold fewer, which the length in front tells.
   mutating func combine(bytes: some Collection<UInt8>) {
     combine(count: bytes.count)
     var word: UInt64 = 0
@@ -41,6 +44,8 @@ struct ContentHash {
     combine(count: numbers.count)
     for number in numbers { combine(number) }
   }
+  /// The length in front separates neighbouring lists: moving an element from one to the next
+  /// changes the value.
   mutating func combine<Element>(each list: [Element], _ body: (Element, inout ContentHash) -> Void)
   {
     combine(count: list.count)
@@ -53,7 +58,9 @@ struct ContentHash {
 }
 
 /// A part of a submission that the fingerprint covers. One requirement for all, so that `hash`
-/// means one thing.
+/// means one thing. Every type below lists its fields in the order in which they are hashed. That
+/// order, and the number of each case, must never change: journals hold the values for as long as
+/// keys live. A new field is hashed only where it differs from its default, as pools are.
 private protocol ContentHashed {
   func hash(into hash: inout ContentHash)
 }

@@ -1,10 +1,15 @@
-// Explains in sentences why an operation is where it is: the decision, not the data.
+// Explains in sentences why an operation is where it is: the decision, not the data. Reads the
+// state and changes nothing. `Obstacles` says what a single worker lacks, `UnableWorkers` why
+// workers could not start it. The sentences are for people: programs read rows instead
+// (`LivingRows`).
 
 import HeapModule
 import OpClusterModel
 import OpClusterQueries
 
 extension Scheduler {
+  /// At most a hundred explanations. Each may visit every worker, so that a reply costs up to a
+  /// hundred times the workers.
   func explain(_ selection: Selection, at now: Instant) throws(Refusal) -> ClientReply {
     let (found, more) = try firstOperations(selection, after: nil, limit: 100)
     return .explanations(
@@ -15,6 +20,8 @@ extension Scheduler {
       }, more: more)
   }
 
+  /// The sentences about one operation, in the order in which a reader needs them: what was decided
+  /// about it (cancelled, held), where it stands, and last what hangs.
   private func lines(about id: OperationID, at now: Instant) -> [Explanation.Line] {
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)
@@ -34,6 +41,7 @@ extension Scheduler {
     switch cell.phase {
     case .declared:
       lines.append("it is in no queue yet; nothing starts it until somebody enqueues it")
+    // Several causes may hold at once, and all are named: a user who removes one would ask again.
     case .waiting:
       lines += waitingLines(id, stage, at: now)
     case .ready:
@@ -66,6 +74,9 @@ extension Scheduler {
         + "restart the machine: until then the worker gives what they take to nobody")
   }
 
+  /// The causes that keep an operation unready: whole arrays, single operations, barriers,
+  /// suspension. A stage edge is a count, so that a dependency on a million elements is one
+  /// sentence.
   private func waitingLines(
     _ id: OperationID, _ stage: Int, at now: Instant
   ) -> [Explanation.Line] {
@@ -80,6 +91,7 @@ extension Scheduler {
               + "\(from.unfinished) of \(from.template.count) have not ended"))
       }
     }
+    // `open` holds a name for each unfinished dependency; only eight are shown.
     var open: [String] = []
     graphs[graph].forEachDependency(of: id.index) { on, _ in
       if state.knownEnding(of: on) == nil { open.append(state.shown(on)) }
@@ -112,6 +124,9 @@ extension Scheduler {
     .init("its graph is suspended", hint: .resumeGraph(GraphID(graph)))
   }
 
+  /// The causes that keep a ready operation from a worker. The checks follow those of `Assignment`,
+  /// in its order, and stop at the first that holds it: the later ones would not be reached there
+  /// either.
   private func readyLines(
     _ id: OperationID, _ stage: Int, at now: Instant
   ) -> [Explanation.Line] {
@@ -124,6 +139,7 @@ extension Scheduler {
     if queue.settings.isSuspended {
       return lines + [.init("its queue is suspended", hint: .resumeQueue(name))]
     }
+    // A limit of 0 comes here too: it is full with nothing running (S65).
     if let limit = queue.settings.maximumConcurrent, queue.inFlight >= limit {
       return lines + ["queue \(name) runs \(queue.inFlight) at once, which is its limit"]
     }
@@ -186,6 +202,7 @@ extension Scheduler {
       ?? "and takes nothing"
   }
 
+  /// One line for each of the first eight workers, and how many more there are.
   private func listed(
     _ workers: [UInt32], line: (UInt32) -> Explanation.Line
   ) -> [Explanation.Line] {
@@ -193,11 +210,14 @@ extension Scheduler {
     return workers.prefix(8).map(line) + (hidden > 0 ? ["and \(hidden) more workers"] : [])
   }
 
+  /// The present of an operation that has begun. It executes also between two runs (S12), so that
+  /// the flags are asked before the worker.
   private func executingLines(
     _ id: OperationID, _ cell: OperationCell, _ stage: Int, at now: Instant
   ) -> [Explanation.Line] {
     let name = workers.find(cell.worker)?.name ?? "a worker"
     if cell.flags.contains(.backingOff) {
+      // Searches all back-offs, for each operation that the reply explains.
       let until = backoffs.unordered.first { $0.operation == id }?.until
       let wait = until.map { max($0 - now, .zero) } ?? .zero
       return ["attempt \(cell.run) failed; the next one starts in \(wait.secondsRoundedUp) s"]

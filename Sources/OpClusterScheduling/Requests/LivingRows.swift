@@ -1,4 +1,6 @@
-// Answers queries with rows of the living state. The body adds rows of the history.
+// Answers queries with rows of the living state. The body adds rows of the history, to which it
+// turns for graphs that have ended. Rows show what is decided, which may not be durable yet: the
+// body holds them back until it is (G3). Pages are bounded by `Limits.rowsPerReply`.
 
 public import OpClusterModel
 
@@ -9,10 +11,12 @@ extension Scheduler {
   }
 
   /// Answers requests that change nothing. The body answers those about logs, events,
-  /// configuration.
+  /// configuration. The cases are listed without a default, so that a new request is sorted into
+  /// one of the two lists when it is written.
   func read(_ request: ClientRequest, at now: Instant) throws(Refusal) -> ClientReply {
     switch request {
     case .graphs(let selection, let after, let limit):
+      // Costs all living graphs that are selected, since the state of a graph is not indexed.
       let chosen = livingGraphs(selection).filter { id in
         (after.map { $0 < id } ?? true)
           && state.state(of: graphs[id.number]).isMeant(by: selection.states)
@@ -59,6 +63,8 @@ extension Scheduler {
     return .queues(found.prefix(limit).map { row(ofQueue: $0) }, more: found.count > limit)
   }
 
+  /// One page, from behind `after`. Commands and blockers are only in the row of a single
+  /// operation, since they would make a page of a thousand rows as large as a thousand commands.
   private func operationRows(
     _ selection: Selection, _ after: OperationID?, _ limit: Int
   ) throws(Refusal) -> ClientReply {
@@ -87,11 +93,14 @@ extension Scheduler {
     let graph = graphs[row.id.graph.number]
     guard graph.cell(row.id.index).phase == .waiting else { return }
     let blockers = state.barriersBefore(row.id, graph.stageNumber(of: row.id.index))
+    // A barrier may have a whole queue before it.
     row.blockedBy = Array(blockers.prefix(100))
   }
 
   func row(of id: GraphID) -> GraphRow { state.row(of: graphs[id.number]) }
 
+  /// One row, from cell, template and queue. Costs all of its dependencies, although it names a
+  /// hundred at most.
   func row(of id: OperationID) -> OperationRow {
     let graph = graphs[id.graph.number]
     let number = graph.stageNumber(of: id.index)
@@ -109,6 +118,7 @@ extension Scheduler {
     row.outcome = cell.ending.outcome
     row.reason = graph.reason(of: id.index)
     let queue = graph.queue(of: id.index, stage: number).number
+    // A queue may be removed before the graph whose operations ended in it.
     row.queue = queues.contains(queue) ? queues[queue].settings.name : ""
     row.priority = graph.priority(of: id.index, stage: number)
     row.qos = stage.template.qos ?? queues.find(queue)?.settings.qos ?? .default
@@ -146,6 +156,8 @@ extension Scheduler {
     return needs
   }
 
+  /// Slots in use are shown as executing and dispatched. The subtraction is bounded: an operation
+  /// between two runs executes and takes no slot (S67).
   private func row(ofQueue number: UInt32) -> QueueRow {
     let queue = queues[number]
     return QueueRow(
@@ -154,6 +166,7 @@ extension Scheduler {
       barriers: queue.barrierCount)
   }
 
+  /// A worker that has not been heard of since the coordinator's start has no silence to show.
   private func row(ofWorker number: UInt32, at now: Instant) -> WorkerRow {
     let (worker, heard) = (workers[number], conversations[number])
     let state: WorkerRow.State =

@@ -5,12 +5,16 @@
 import OpClusterModel
 
 extension Scheduler {
+  /// The three requests that come here differ only in `TargetChange`: they name targets, recall,
+  /// and count late members alike.
   mutating func change(
     _ asker: Asker, _ target: OperationTarget, _ what: TargetChange, into turn: inout SchedulingTurn
   ) throws(Refusal) -> Answer {
     try change(asker, resolve(target, by: asker), what, into: &turn)
   }
 
+  /// Called again with the same members when their recalls are answered: a selection that is
+  /// resolved anew could mean others (`DeferredRequests`). Costs the members.
   mutating func change(
     _ asker: Asker, _ members: TargetMembers, _ what: TargetChange, into turn: inout SchedulingTurn
   ) throws(Refusal) -> Answer {
@@ -44,6 +48,7 @@ extension Scheduler {
     }
   }
 
+  /// The members of one request, sorted by what a change does to them.
   private struct ChangeCount {
     /// Already have the requested value.
     var asAsked: UInt32 = 0
@@ -54,6 +59,8 @@ extension Scheduler {
     var awaited: [OperationID] = []
   }
 
+  /// Sorts the members of one graph. A graph that has ended since the first decision makes all of
+  /// its members late.
   private func weigh(_ runs: OperationRuns, _ what: Decided, _ count: inout ChangeCount) {
     guard graphs.contains(runs.graph.number) else {
       count.late += UInt32(runs.operationCount)
@@ -83,6 +90,8 @@ extension Scheduler {
     }
   }
 
+  /// Whether the change would change nothing. A timed gate is closed for a while only, so that
+  /// holding it is a change.
   private func isAsAsked(_ id: OperationID, _ cell: OperationCell, _ what: Decided) -> Bool {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
@@ -93,6 +102,8 @@ extension Scheduler {
     }
   }
 
+  /// Commits the change. Priority and queue are one fact for each operation, since each draws a
+  /// place of its own, in the order of the members (S52). Gates go in runs.
   private mutating func make(
     _ what: Decided, of operations: [OperationID], into turn: inout SchedulingTurn
   ) {

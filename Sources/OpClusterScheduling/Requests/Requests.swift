@@ -5,6 +5,10 @@
 import OpClusterModel
 
 extension Scheduler {
+  /// The entry of all client requests. The body calls it once for each request, after it has
+  /// decided the quota and the right of the key (G29, G36). `settleDeferred` calls it again for a
+  /// request that had to wait for recalls, so that nothing here may assume that it sees a request
+  /// for the first time.
   mutating func handleClient(
     _ asker: Asker, _ request: ClientRequest, into turn: inout SchedulingTurn
   ) {
@@ -25,6 +29,9 @@ extension Scheduler {
     }
   }
 
+  /// Decides one request. Ownership is checked before anything changes, and the answer is decided
+  /// once: a case either throws and has changed nothing, or answers. The requests of the last case
+  /// change nothing and are `LivingRows`.
   private mutating func steer(
     _ asker: Asker, _ request: ClientRequest, into turn: inout SchedulingTurn
   ) throws(Refusal) -> Answer {
@@ -84,6 +91,9 @@ extension Scheduler {
 
   // MARK: - Submitting
 
+  /// Accepts or refuses a submission as a whole (S58). A repeat under a known key gets the first
+  /// reply and makes no fact (S11, G19). Costs the size of the submission; the hash alone reads
+  /// every byte of it.
   private mutating func submit(
     _ submitted: GraphSubmission, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
@@ -101,6 +111,8 @@ extension Scheduler {
       }
       return .accepted(known.graph, operations: known.operations, repeated: true)
     }
+    // The hash above is of the submission as it was sent: a repeat must match even if the graph
+    // whose secrets it borrows is forgotten by then.
     let submission = try withSecrets(submitted)
     try admit(submission, at: turn.wall)
     let graph = GraphID(counters.lastGraph + 1)
@@ -113,6 +125,8 @@ extension Scheduler {
 
   // MARK: - Cancelling
 
+  /// Cancels the members in one fact (S96, S97). The reply names at most `Limits.rowsPerReply`
+  /// verdicts; `total` counts all. A step for each member, ended ones included.
   private mutating func cancel(
     _ asker: Asker, _ request: ClientRequest, _ members: TargetMembers, _ reason: String,
     _ grace: Span?, into turn: inout SchedulingTurn
@@ -133,6 +147,7 @@ extension Scheduler {
       CancelVerdict(operation: $0, verdict: .alreadyFinished)
     }
     var total = UInt32(members.gone.count)
+    // Those at a worker, or between two runs. Only the first are told, in `tellWorkers`.
     var awaited: [OperationID] = []
     // Cancelled before and still running: a further request may give them a new grace period.
     var hurried: [OperationID] = []
@@ -153,6 +168,8 @@ extension Scheduler {
     }
     if !marked.isEmpty { commit(.cancelled(marked, .request(reason)), into: &turn) }
     tellWorkers(awaited, grace, into: &turn)
+    // The commit can have ended none of these: they run at a worker. An assigned one is being
+    // recalled and needs no grace.
     for id in hurried where !graphs[id.graph.number].cell(id.index).isAssigned {
       sendCancel(id, grace: grace, into: &turn)
     }
@@ -164,6 +181,9 @@ extension Scheduler {
     return .later
   }
 
+  /// The verdict, read before the fact is committed: afterwards all members look cancelled.
+  /// `executing` is provisional for an assigned operation; its recall turns it into `cancelled` if
+  /// it never started (S91).
   private func cancelVerdict(before id: OperationID) -> CancelVerdict.Verdict {
     let cell = graphs[id.graph.number].cell(id.index)
     if cell.phase == .finished { return .alreadyFinished }
@@ -188,6 +208,9 @@ extension Scheduler {
     }
   }
 
+  /// The operations that workers hold ahead of time behind these members (S151). Looks at each
+  /// member and its edges. Graphs without edges between single operations are left out at once,
+  /// since nothing of them goes ahead.
   private func aheadOfRunning(_ runs: OperationRuns) -> [OperationID] {
     guard !graphs[runs.graph.number].dependents.isEmpty else { return [] }
     var found: [OperationID] = []
@@ -200,6 +223,9 @@ extension Scheduler {
 
   // MARK: - Queues and graphs
 
+  /// Suspends or resumes graphs (S72). One fact for each graph; a graph that is already so changes
+  /// nothing in `suspendGraph`. The recalls also repeat for a graph that was suspended before,
+  /// since a restart forgets them.
   private mutating func suspend(
     _ asker: Asker, _ selection: Selection, _ isSuspended: Bool, into turn: inout SchedulingTurn
   ) throws(Refusal) -> Answer {
@@ -234,6 +260,8 @@ extension Scheduler {
         action: .answerSuspended(assigned + running)))
   }
 
+  /// Creates a queue that belongs to nobody. Names are unique in the cluster, because programs find
+  /// a queue by name (S2). Its number is never used again.
   private mutating func createQueue(
     _ settings: QueueSettings, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
@@ -250,6 +278,8 @@ extension Scheduler {
     return .done(turn.commit)
   }
 
+  /// Checks the alphabet of a name. A `/` is not in it, so that nobody can take the name of a
+  /// graph's queue, `GRAPH/name`.
   private func check(name: String) throws(Refusal) {
     guard name.isValidName else {
       throw Refusal(
@@ -257,6 +287,8 @@ extension Scheduler {
     }
   }
 
+  /// Changes the settings of a queue: all that the request names, or none. A pool changes only
+  /// while the queue is empty, since its operations were placed by the former pool.
   private mutating func change(
     _ asker: Asker, _ id: QueueID, _ change: QueueChange, into turn: inout SchedulingTurn
   ) throws(Refusal) -> Answer {
@@ -289,6 +321,8 @@ extension Scheduler {
       return .now(.done(lastCommit))
     }
     let isSuspending = change.isSuspended == true
+    // Only the two cases below recall anything; the list of operations at workers is read for them
+    // alone, since it costs all that workers hold.
     guard isSuspending || queues[id.number].inFlight > queues[id.number].limit else {
       return .now(.done(turn.commit))
     }
@@ -300,6 +334,8 @@ extension Scheduler {
     return .later
   }
 
+  /// Removes an empty queue. `default` stays for ever, since submissions without a queue go there,
+  /// and a graph's own queue leaves with its graph (S5).
   private mutating func remove(
     _ id: QueueID, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
@@ -322,6 +358,8 @@ extension Scheduler {
       hint: .createQueue(name))
   }
 
+  /// Starts to drain a worker by name. Draining it again is no error and makes no fact; the reply
+  /// then names the newest commit, which is not earlier than the fact that began it.
   private mutating func drain(
     _ name: String, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
@@ -334,6 +372,9 @@ extension Scheduler {
 
   // MARK: - Edges
 
+  /// Adds a late edge (S34 to S36). The order of the checks matters: an edge that is there already
+  /// is answered before anything is recalled, and the cycle is sought last, because that search may
+  /// visit whole graphs.
   private mutating func addDependency(
     _ asker: Asker, _ request: ClientRequest, _ from: OperationID, _ to: OperationID,
     _ policy: EdgePolicy, _ allowsCycle: Bool, into turn: inout SchedulingTurn
@@ -349,6 +390,7 @@ extension Scheduler {
     }
     if deferIfAssigned(asker, request, to, cell, into: &turn) { return .later }
     if cell.phase == .executing || cell.phase == .finished { return .now(.effect(false)) }
+    // An operation that reads outputs would fail later for an output that is not kept (S27).
     let stage = graphs[to.graph.number].stageNumber(of: to.index)
     if graphs[to.graph.number].stages[stage].template.wantsInputs {
       try state.checkOutput(of: from)
@@ -362,6 +404,8 @@ extension Scheduler {
     return .now(.effect(true))
   }
 
+  /// Removes an edge (S37). An edge that is not there is a success without a fact. An edge on a
+  /// whole array cannot go for one element: the gate of the stage counts arrays, not pairs.
   private mutating func removeDependency(
     _ asker: Asker, _ request: ClientRequest, _ from: OperationID, _ to: OperationID,
     into turn: inout SchedulingTurn
@@ -387,6 +431,7 @@ extension Scheduler {
     case ended
   }
 
+  /// Finds the operation. Throws `unknownOperation` or `expired`; an ended graph is no error here.
   private func target(_ id: OperationID) throws(Refusal) -> Target {
     do {
       return .living(try state.liveCell(id))
@@ -396,7 +441,9 @@ extension Scheduler {
     }
   }
 
-  /// Recalls a dispatched, unstarted operation before the request is decided (S34, S52).
+  /// Recalls a dispatched, unstarted operation before the request is decided (S34, S52). True if
+  /// the request was put off. The operation is pinned meanwhile, so that the end of the turn does
+  /// not hand it out again before the request is decided.
   private mutating func deferIfAssigned(
     _ asker: Asker, _ request: ClientRequest, _ id: OperationID, _ cell: OperationCell,
     into turn: inout SchedulingTurn
@@ -417,6 +464,8 @@ extension Scheduler {
     }?.policy
   }
 
+  /// The policy of an edge on this single operation; nil if there is none. Visits all dependencies
+  /// of `to`.
   private func policyOf(_ from: OperationID, _ to: OperationID) -> EdgePolicy? {
     var found: EdgePolicy?
     graphs[to.graph.number].forEachDependency(of: to.index) { on, policy in
@@ -427,6 +476,8 @@ extension Scheduler {
 }
 
 extension SchedulingTurn {
+  /// Queues a reply behind the commit of this turn. Replies leave after the events of the same
+  /// turn, so that a caller sees its own effect in what it reads (S3).
   mutating func answer(_ asker: Asker, _ reply: ClientReply) {
     afterDurable.append(.toClient(asker.peer, asker.request, reply))
   }

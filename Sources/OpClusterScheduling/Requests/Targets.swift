@@ -12,6 +12,8 @@ struct TargetMembers: Sendable {
 }
 
 extension Scheduler {
+  /// Costs the living graphs and operations that a selection covers, the length of a set, or what
+  /// an operation leads to.
   func resolve(_ target: OperationTarget) throws(Refusal) -> TargetMembers {
     switch target {
     case .selection(let selection): return TargetMembers(runs: try resolve(selection))
@@ -31,6 +33,7 @@ extension Scheduler {
     }
     var members = TargetMembers()
     var last: OperationID?
+    // Sorted, so that members come by graph, ascending, as runs, and a doubled name counts once.
     for id in ids.sorted() where id != last {
       last = id
       if try isGone(id) {
@@ -63,6 +66,7 @@ extension Scheduler {
   /// Every unfinished operation that depends on `first` directly or indirectly, in any graph. The
   /// search continues through finished operations: others may still wait behind them.
   private func unfinishedDependents(of first: OperationID) -> [OperationRuns] {
+    // Collected anew for each request; costs all late and external edges of all living graphs.
     let extra = extraDependents()
     var reached = ReachedOperations()
     var stages: Set<ReachedStage> = []
@@ -99,6 +103,9 @@ extension Scheduler {
     return found
   }
 
+  /// Calls `body` for each direct dependent, perhaps more than once. The elements behind a
+  /// whole-array edge are named once for all elements of the array, by `stages`; without that a
+  /// walk between two arrays would cost their product.
   private func forEachDependent(
     of id: OperationID, _ extra: [OperationID: [OperationID]],
     _ stages: inout Set<ReachedStage>, _ body: (OperationID) -> Void
@@ -135,7 +142,9 @@ private struct ReachedStage: Hashable {
   var number: Int
 }
 
-/// The operations that a walk along edges has reached.
+/// The operations that a walk along edges has reached. A byte for each operation of a graph that is
+/// reached at all, which is less than a set of identifiers needs once a graph is reached in
+/// earnest.
 private struct ReachedOperations {
   /// By graph and index. Looked up, never iterated.
   var marks: [UInt32: [Bool]] = [:]

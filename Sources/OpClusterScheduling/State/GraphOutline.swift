@@ -3,6 +3,7 @@
 import OpClusterModel
 
 extension ClusterState {
+  /// Costs the stages, not the operations: the states are counted along.
   func row(of graph: Graph) -> GraphRow {
     var counts = StateCounts()
     for at in graph.stages.indices { counts.add(graph.stages[at].counts) }
@@ -12,6 +13,8 @@ extension ClusterState {
       labels: graph.submission.labels, allowedFailures: graph.allowedFailures)
   }
 
+  /// A graph whose last operation has ended shows its outcome, in the one turn in which it is still
+  /// there.
   func state(of graph: Graph) -> GraphRow.State {
     if graph.unfinished == 0 { return graph.outcome.graphState }
     return graph.isSuspended ? .suspended : .running
@@ -29,6 +32,8 @@ extension ClusterState {
         graph.stages[at].outline(
           queue: queues.contains(queue) ? queues[queue].settings.name : ""))
     }
+    // A manifest's graph is drawn by its stages. Only a graph that a program made edge by edge has
+    // nothing but single edges to show.
     let isPlain = graph.submission.groupEdges.isEmpty
     return GraphStructure(
       row: row, stages: stages, groupEdges: graph.submission.groupEdges,

@@ -1,5 +1,7 @@
 // Converts a submission's edges to the form that the graph uses: edges between single operations as
-// tables, edges between stages as a short list.
+// tables, edges between stages as a short list. A stage edge stays one entry whatever the number of
+// elements; as single edges two arrays of a thousand would make a million. `GraphLifetime` counts
+// blockers by the one and gates by the other.
 
 import OpClusterModel
 
@@ -9,7 +11,8 @@ struct LoweredEdges {
   var dependents = EdgeTable()
   var dependencies = EdgeTable()
 
-  /// Drops duplicates (S30). Expects an admitted submission.
+  /// Drops duplicates (S30). Expects an admitted submission. Costs the edges and the operations; a
+  /// set of all pairs lives as long as this runs.
   init(_ submission: GraphSubmission) {
     if submission.elementEdges.from.isEmpty, submission.groupEdges.isEmpty { return }
     let firsts = submission.firstIndices
@@ -23,6 +26,7 @@ struct LoweredEdges {
       if !seen.insert(pair).inserted { continue }
       let from = submission.templates[Int(edge.from)]
       let to = submission.templates[Int(edge.to)]
+      // Both matches mean the same between two single operations.
       if from.count == 1 && to.count == 1 {
         edges.from.append(firsts[Int(edge.from)])
         edges.to.append(firsts[Int(edge.to)])
@@ -45,7 +49,7 @@ struct LoweredEdges {
 }
 
 extension ElementEdges {
-  /// Keeps the first of equal pairs; cheap if there are none.
+  /// Keeps the first of equal pairs, in place.
   fileprivate mutating func dropDuplicates() {
     var seen: Set<UInt64> = []
     seen.reserveCapacity(count)

@@ -6,6 +6,9 @@ import OpClusterModel
 
 extension Scheduler {
   /// Sends dependents of a just dispatched operation ahead of time, and in turn their dependents.
+  /// Not while a request waits for what went ahead to come back (`aheadPauses`), and not while a
+  /// failure policy has yet to end members (`lingering`). Costs the edges of what it sends, each
+  /// operation with at most 64 on either side.
   mutating func dispatchAhead(
     after id: OperationID, to worker: WorkerID, into turn: inout SchedulingTurn
   ) {
@@ -20,6 +23,7 @@ extension Scheduler {
       next += 1
       if range.count > Limits.dependenciesForLocalUnblocking { continue }
       for position in range {
+        // The room of the worker is asked for each: what goes ahead fills it as well.
         guard workers[worker.number].assigned < conversations[worker.number].prefetch(at: turn.now)
         else { return }
         let index = graphs[graph].dependents[position].index
@@ -55,9 +59,13 @@ extension Scheduler {
       guard isThere(on, worker, edge.policy) else { return nil }
       awaits.append(LocalDependency(operation: on, policy: edge.policy))
     }
+    // Blockers beyond those found are edges that no local end meets: external, late, or by element.
     return awaits.count == Int(cell.blockers) ? awaits : nil
   }
 
+  /// The conditions besides dependencies. Limit, `max_parallel` and barriers are counted by the
+  /// coordinator alone; a worker that starts by itself could not keep them (S59). An operation
+  /// without losses to spare must not depend on an end that is lost along with it.
   private mutating func mayGoAhead(
     _ graph: UInt32, _ stage: Int, _ index: UInt32, _ worker: WorkerID, _ now: Instant
   ) -> Bool {
@@ -73,6 +81,7 @@ extension Scheduler {
     guard queues[queue].settings.maximumConcurrent == nil, !queues[queue].settings.isSuspended,
       !queues[queue].hasBarriers, isInPool(worker.number, of: queue)
     else { return false }
+    // Ready operations of a higher level go first.
     let level = Line.level(of: graphs[graph].priority(of: index, stage: stage))
     return !hasWaiting(queue, above: level, at: now)
   }

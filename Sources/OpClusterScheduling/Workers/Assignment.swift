@@ -1,10 +1,17 @@
 // Assigns operations to workers at the end of a turn. Free capacity goes to the queue of the
 // highest quality of service, in rotation among equals (S60); inside a queue by level and place
-// (S47); operations that fit nowhere are skipped (S61).
+// (S47); operations that fit nowhere are skipped (S61). A pass costs what it hands over and the
+// classes that it has to look at, not the operations in line and, but for a queue with a pool, not
+// the workers: `Line` skips classes that fit nowhere, and `WorkerIndex` finds a worker in a path of
+// its tree. `looks` and `steps` count both, and tests bound them. `WorkerChoice` chooses the
+// worker; `AheadDispatch` sends dependents along.
 
 import OpClusterModel
 
 extension Scheduler {
+  /// Hands over all that can be handed over now. Called once, when a turn closes: everything that
+  /// the turn made ready or free is seen together, so that the order of its messages does not
+  /// decide.
   mutating func assign(into turn: inout SchedulingTurn) {
     state.sweepLines()
     if !doubtful.isEmpty { returnDoubtful() }
@@ -45,6 +52,8 @@ extension Scheduler {
     freshWorkers.removeAll()
   }
 
+  /// `joined`: join points ended, so that others may have become ready. `dispatched`: a worker was
+  /// handed something. `nothing`: the queue has no more to give in this pass.
   private enum Service { case nothing, joined, dispatched }
 
   /// Serves the queues of one quality of service in rotation, behind the one that was served last,
@@ -90,6 +99,11 @@ extension Scheduler {
     return found
   }
 
+  /// Serves a queue until something was handed over or nothing more can be. Each round of the loop
+  /// takes something out of the line, sets a class aside, or returns, so that it ends. The line is
+  /// moved out of its queue meanwhile, because the search calls back into the state that holds it,
+  /// and in place it would be copied; every path puts it back. `rotation` makes the next pass begin
+  /// behind this queue, also in a later turn (S60).
   private mutating func serve(
     _ queue: UInt32, atMost share: UInt32, _ pass: inout AssignmentPass,
     into turn: inout SchedulingTurn
@@ -165,7 +179,9 @@ extension Scheduler {
     }
   }
 
-  /// The first in line of a class that may fit somewhere.
+  /// The first in line of a class that may fit somewhere. The line is searched by reach: the most
+  /// that any worker still takes. Reach is kept per rank for the rest of the pass, and dropped
+  /// after each hand-over, which may lower it.
   private mutating func nextCandidate(
     _ line: inout Line, _ queue: UInt32, _ room: UInt32, _ pass: inout AssignmentPass,
     _ pool: [UInt32]?, at now: Instant
@@ -184,6 +200,7 @@ extension Scheduler {
           reaches[rank] ?? pool.map { reachOfPool($0, for: rank, at: now) }
           ?? reachOfWorkers(for: rank, at: now)
         reaches[rank] = reach
+        // Kinds that were found closed to everybody in this pass are not looked for again.
         reach.all.kinds &= ~closedKinds
         reach.fresh.close(kinds: closedKinds)
         return reach
@@ -204,6 +221,8 @@ extension Scheduler {
   }
 
   /// Skips a candidate's class in this pass: no worker, or none of the queue's pool, has room.
+  /// Without a pool the class is noted as full for all queues of this pass, so that the next queue
+  /// with the same demand does not search for a worker again.
   private mutating func passOver(
     _ candidate: Line.Candidate, _ queue: UInt32, _ line: inout Line,
     _ pass: inout AssignmentPass, _ pool: [UInt32]?, at now: Instant
@@ -222,7 +241,9 @@ extension Scheduler {
     line.setAside(candidate, untilWorkersChange: eligible(number) == 0)
   }
 
-  /// Passes join points through all states at once, inside the coordinator (S4).
+  /// Passes join points through all states at once, inside the coordinator (S4). One fact for each,
+  /// which share a record; their ends may make dependents ready, which is why the caller passes
+  /// again.
   private mutating func join(_ run: ReadyRun, _ count: UInt32, into turn: inout SchedulingTurn) {
     for offset in 0..<count {
       let id = OperationID(graph: run.graph, index: run.first + offset)
@@ -243,9 +264,12 @@ extension Scheduler {
       doubt != .none
       || !graphs[graph].unable.isEmpty && graphs[graph].unable[run.first] != nil
       || !graphs[graph].avoided.isEmpty && graphs[graph].avoided[run.first] != nil
+    // The usual case costs no look at any worker: the index chooses among all.
     if !isPeculiar { return pool.map { ($0, isRestricted: false) } }
     looks += workers.count
     let all = pool ?? workers.numbers.filter { takesWork($0) }
+    // The workers that could not start it, and those that it avoids after failures there, are left
+    // out.
     let able = workers(all, ableToStart: run)
     return (
       workers(able, admitting: doubt),
@@ -254,7 +278,8 @@ extension Scheduler {
   }
 
   /// How many of a candidate's operations its worker gets: as many as it takes, but no more than
-  /// its share, so that the others get some. Looks at as many of them as decide that.
+  /// its share, so that the others get some. Looks at as many of them as decide that. Never 0.
+  /// Rounded up, so that fewer operations than workers still make a portion of one.
   private func portion(
     of candidate: Line.Candidate, _ stage: Int, _ choice: WorkerChoice, atMost most: UInt32,
     bytes: Int, _ pass: inout AssignmentPass
@@ -265,6 +290,8 @@ extension Scheduler {
     if isTry(choice.worker, first) { count = 1 }
     if count <= 1 { return 1 }
     let eligible = max(choice.eligible, 1)
+    // No more are looked at than can matter: this many times the eligible workers already gives a
+    // full portion.
     let (others, isTooMuch) = (count - 1).multipliedReportingOverflow(by: eligible)
     let bound = min(isTooMuch ? .max - 1 : others, LineHeads.most - 1) + 1
     let valid = state.standing(
@@ -280,6 +307,7 @@ extension Scheduler {
 
   // MARK: - Handing over
 
+  /// Hands over the first `count` operations of a run, and what may go ahead of time behind each.
   private mutating func dispatch(
     _ run: ReadyRun, _ count: UInt32, to worker: WorkerID, into turn: inout SchedulingTurn
   ) {
@@ -294,12 +322,16 @@ extension Scheduler {
         dispatchAhead(after: id, to: worker, into: &turn)
       }
     }
+    // It does not fit now: its worker was chosen to keep its room for it, and it is not surplus
+    // (S47).
     if count == 1, workers[worker.number].assigned == 1, free(worker.number).isOverdrawn {
       conversations[worker.number].reservation = OperationID(graph: run.graph, index: run.first)
     }
   }
 
-  /// Hands one attempt over; false if the operation failed because of its inputs instead.
+  /// Hands one attempt over; false if the operation failed because of its inputs instead. The fact
+  /// comes first, since it draws the attempt's number; the order only repeats what was committed.
+  /// It leaves with the turn, when the fact is durable (G3).
   mutating func dispatch(
     _ id: OperationID, to worker: WorkerID, awaits: [LocalDependency],
     into turn: inout SchedulingTurn
@@ -325,6 +357,7 @@ extension Scheduler {
     order.run = cell.run
     order.queue = graphs[graph].queue(of: id.index, stage: stage)
     order.service = queues[order.queue.number].settings.qos
+    // The template goes once to each conversation; the order refers to it by number.
     let at = turn.orders(for: worker)
     let announced = announce(stage, of: id, in: order.queue, to: worker, at, &turn)
     if announced != order.queue { order.queueName = queues[order.queue.number].settings.name }
@@ -333,6 +366,8 @@ extension Scheduler {
     return true
   }
 
+  /// Fails an operation whose inputs cannot be delivered, without an attempt (S138). The search
+  /// goes back over this turn's history only.
   private mutating func refuseInputs(
     _ id: OperationID, _ lack: String, into turn: inout SchedulingTurn
   ) {
@@ -358,6 +393,8 @@ extension Scheduler {
     _ turn: inout SchedulingTurn
   ) -> QueueID {
     let graph = id.graph
+    // A worker keeps one queue name for each template. Operations that moved name their own queue
+    // in the order instead.
     let usual = graphs[graph.number].stages[stage].queue
     let named = usual == own || queues.contains(usual.number) ? usual : own
     let queueName = queues[named.number].settings.name

@@ -1,9 +1,14 @@
 // Reports of workers: committed in legal order, regardless of the order of arrival, and once,
 // regardless of repetitions (S108, S149). A late report is normal: it is counted and answered.
+// `Conversations` has heard the worker before it comes here. Nothing a worker says reaches a fact
+// unless `isCurrent` holds for the attempt.
 
 import OpClusterModel
 
 extension Scheduler {
+  /// Takes one report. Its number must follow the last one taken: an earlier one is a repetition
+  /// and is acknowledged again with the next orders, a later one means that a message was lost, and
+  /// the worker begins a new conversation. Costs the entries.
   mutating func take(
     _ report: WorkerReport, from worker: WorkerID, _ peer: PeerID, into turn: inout SchedulingTurn
   ) {
@@ -21,6 +26,8 @@ extension Scheduler {
     }
     conversations[number].reportTaken = report.number
     conversations[number].note(ordersTaken: report.ordersTaken, at: turn.now)
+    // Orders travel without repetition, too. If the worker has not taken them within the lease,
+    // only a new conversation tells them again.
     if conversations[number].missesOrders(at: turn.now, patience: timing.lost) {
       let refusal = Refusal(
         .busy, "orders after \(report.ordersTaken) did not arrive: begin anew")
@@ -33,15 +40,19 @@ extension Scheduler {
       noteUnkillable(report, at: number)
     }
     if report.entries.isEmpty { return }
+    // Empty orders carry the acknowledgement, which leaves when the facts below are durable.
     _ = turn.orders(for: worker)
     var ended = 0
     for at in report.entries.indices {
       if isStartOfNext(report.entries, at) { continue }
       if take(report.entries[at], from: worker, into: &turn) { ended += 1 }
     }
+    // The rate of ends is what `prefetch` measures a worker's speed by.
     if ended > 0 { conversations[number].noteEnded(ended, at: turn.now) }
   }
 
+  /// Processes that KILL does not end take resources of the worker that operations cannot have. The
+  /// names are for people; the demand is for placement.
   private mutating func noteUnkillable(_ report: WorkerReport, at number: UInt32) {
     let isOther = conversations[number].note(
       unkillable: report.unkillable, demand: report.unkillableDemand)
@@ -82,12 +93,15 @@ extension Scheduler {
       if graphs[id.graph.number].cell(id.index).isAssigned { commit(.recalled, id, into: &turn) }
     case .progress(_, let fraction, let text):
       noteProgress(of: id, fraction, text)
+    // The end of the attempt is what counts.
     case .cancelTaken:
       break
     }
     return false
   }
 
+  /// A start is told once: a repetition finds the attempt begun. One that overtook its cancellation
+  /// is told to stop now.
   private mutating func takeStart(
     _ attempt: AttemptID, _ worker: WorkerID, into turn: inout SchedulingTurn
   ) {
@@ -135,7 +149,9 @@ extension Scheduler {
     return attempt.attempt == cell.attempt && cell.worker != 0 && cell.worker != worker.number
   }
 
-  /// Handles the end of an attempt: it ends the operation, or another attempt follows.
+  /// Handles the end of an attempt: it ends the operation, or another attempt follows. The line of
+  /// the history is noted before the fact, which changes what the line says; a plain success has
+  /// none.
   private mutating func conclude(
     _ id: OperationID, _ result: AttemptResult, by worker: WorkerID, into turn: inout SchedulingTurn
   ) {
@@ -176,7 +192,9 @@ extension Scheduler {
     }
   }
 
-  /// Whether the retry policy allows another attempt after this failure (S12).
+  /// Whether the retry policy allows another attempt after this failure (S12). Losses are not asked
+  /// about here: the coordinator decides them, and `loseWorker` counts them. The failures so far
+  /// are compared with `maximum`, so that a maximum of n allows n further runs.
   private func mayTryAgain(
     _ id: OperationID, _ cell: OperationCell, _ result: AttemptResult
   ) -> Bool {
@@ -196,6 +214,7 @@ extension Scheduler {
   mutating func sendCancel(_ id: OperationID, grace: Span? = nil, into turn: inout SchedulingTurn) {
     let cell = graphs[id.graph.number].cell(id.index)
     guard cell.worker != 0, workers.contains(cell.worker) else { return }
+    // No repetition in this conversation: orders are numbered, and a lost one begins a new one.
     let at = turn.orders(for: WorkerID(cell.worker))
     turn.orders[at].orders.cancels.append(
       CancelOrder(

@@ -10,10 +10,12 @@ extension Scheduler {
     guard cell.phase == .executing, !cell.isAssigned else { return }
     progress[id] = OperationRow.Progress(
       fraction: fraction.isNaN ? 0 : min(max(fraction, 0), 1),
+      // Kept for each running attempt, so that it is bounded here, whatever a worker sends.
       text: text.prefix(bytes: Limits.reasonBytes))
   }
 
-  /// Forgets an attempt that has left its worker.
+  /// Forgets an attempt that has left its worker. Both tables are mostly empty, and this is called
+  /// for every attempt.
   mutating func forgetAttempt(of id: OperationID) {
     if !progress.isEmpty { progress[id] = nil }
     if !waits.isEmpty { waits[id] = nil }
@@ -21,7 +23,9 @@ extension Scheduler {
 
   // MARK: - Waits (S141, S142)
 
-  /// Allows an operation to wait, unless the wait could never end.
+  /// Allows an operation to wait, unless the wait could never end. The answer is decided once, from
+  /// the state of this moment. The search may visit all that the targets wait for, in whatever
+  /// graph.
   mutating func beginWait(
     _ waiter: OperationID, _ target: WaitTarget
   ) throws(Refusal) -> ClientReply {
@@ -83,6 +87,8 @@ extension Scheduler {
     return false
   }
 
+  /// Refuses a wait for its own end, and one for something that needs a slot which only waiting
+  /// operations hold (S142).
   private func check(
     _ waiter: OperationID, in own: QueueID, waitingFor first: [OperationID]
   ) throws(Refusal) {
@@ -99,6 +105,8 @@ extension Scheduler {
     // Limit 0 suspends the queue (S65), and the queue may resume.
     guard let unstarted, let limit = queues[own.number].settings.maximumConcurrent, limit > 0
     else { return }
+    // Visits everything at workers, only in a queue with a limit whose members the waiter waits
+    // for.
     let operations = workers.numbers.flatMap { state.operations(at: WorkerID($0)) }
     let waiting = operations.count { $0 != waiter && waits[$0] != nil && queue(of: $0) == own } + 1
     guard waiting >= Int(limit) else { return }
@@ -129,7 +137,9 @@ extension Scheduler {
 }
 
 /// Every operation that the given ones wait for, directly or indirectly, including themselves:
-/// through dependencies, whole stages, barriers, and the waits of executing ones.
+/// through dependencies, whole stages, barriers, and the waits of executing ones. A depth-first
+/// walk that takes each operation once; stages are expanded once, since their elements would each
+/// add all elements of the stage before.
 private struct WaitSearch {
   private let scheduler: Scheduler
   private var work: [OperationID]
@@ -162,6 +172,8 @@ private struct WaitSearch {
     return path.reversed()
   }
 
+  /// Adds what an operation waits for. One that executes waits for nothing but its own wait: its
+  /// dependencies are over.
   private mutating func expand(_ id: OperationID) {
     let graph = scheduler.graphs[id.graph.number]
     let stage = graph.stageNumber(of: id.index)

@@ -1,5 +1,7 @@
 // Keeps the index of the workers: the summaries of those that have changed, or whose room has ended
-// with time, are made again before anybody reads them.
+// with time, are made again before anybody reads them. `WorkerSummary` says what each field is for;
+// the tree over them is `WorkerIndex`. A reader that forgets to renew decides by old values, and
+// `brokenIndex` finds it.
 
 import OpClusterModel
 
@@ -17,11 +19,13 @@ extension Scheduler {
     if isDue {
       numbers += workerIndex.workers(&looks) { $0.roomEnds < now || $0.surplusDue <= tick }
     }
+    // A worker may be changed in both registries and due as well; each is summed up once.
     if numbers.count > 1 {
       numbers.sort()
       numbers = numbers.enumerated().filter { $0 == 0 || numbers[$0 - 1] != $1 }.map(\.element)
     }
     freshWorkers.add(numbers)
+    // Each pays its path to the root. Many at once pay each node of the tree once instead.
     if numbers.count <= WorkerIndex.few {
       for number in numbers { workerIndex.set(number, summary(of: number, at: now), &looks) }
       return
@@ -41,6 +45,8 @@ extension Scheduler {
     return summary
   }
 
+  /// The part of a summary about what the worker takes; it stays empty for one that takes nothing
+  /// now.
   private func noteRoom(of worker: UInt32, at now: Instant, in summary: inout WorkerSummary) {
     summary.takers = 1
     let kinds = conversations[worker].kindBits
@@ -53,12 +59,14 @@ extension Scheduler {
     let free = free(worker)
     summary.score = score(of: worker, free)
     summary.free = DemandAmounts(free, kinds: kinds)
+    // Nothing waits there, so that it may keep its room for something that does not fit yet (S47).
     if workers[worker].assigned == 0 {
       summary.mayReserve = free.cpus > .zero
       summary.withoutCPUs = DemandAmounts(
         reservableWithoutCPUs(of: capacity, free), kinds: kinds)
     }
     let window = conversations[worker].prefetch(at: now)
+    // The window of what may be fetched ahead closes with time: then the summary is due again.
     if window == 0 { return }
     summary.roomEnds =
       conversations[worker].busySince
@@ -72,6 +80,8 @@ extension Scheduler {
     }
   }
 
+  /// When something must be said to the worker or decided about it. A silent one is due when its
+  /// lease ends; any other at its next heartbeat, or when it becomes suspect.
   private func noteDeadlines(of worker: UInt32, in summary: inout WorkerSummary) {
     let hasPeer = conversations[worker].peer != nil
     summary.isSilent = !hasPeer || conversations[worker].isSuspect
@@ -83,6 +93,7 @@ extension Scheduler {
         conversations[worker].lastHeard + timing.suspect)
     }
     guard workers[worker].assigned > 0, hasPeer else { return }
+    // A tenth later than the patience, so that rounding cannot make it due before it is surplus.
     let surplus =
       conversations[worker].busySince
       + Span(nanoseconds: Int64(WorkerConversation.patience * 1.1e9))
@@ -96,12 +107,14 @@ extension Scheduler {
     }
   }
 
-  /// How empty a worker is.
+  /// How empty a worker is. The free share of its cpus; below 0 when more is handed over than fits.
+  /// A worker without cpus does not divide by zero.
   func score(of worker: UInt32, _ free: Resources) -> Double {
     free.cpus.units / max(conversations[worker].capacity.cpus.units, 0.001)
   }
 
-  /// Whether the index follows the workers; checked by the invariants.
+  /// Whether the index follows the workers; checked by the invariants. Workers with changes that
+  /// nobody has read yet may differ, and then the tree above them is not judged by deadlines.
   func brokenIndex() -> String? {
     let unknown = Set(conversations.changed + state.workers.changed)
     for number in workers.numbers where !unknown.contains(number) {

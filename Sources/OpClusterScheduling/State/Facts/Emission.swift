@@ -1,9 +1,11 @@
 // Turns changes into events (S104 to S108): each operation has a gapless sequence of its own, and
-// equal changes of neighbours share a run.
+// equal changes of neighbours share a run. A million elements that become ready together are one
+// run. Replay counts the events, since their numbers must go on from there, and keeps none.
 
 import OpClusterModel
 
 extension ClusterState {
+  /// Draws the operation's next number. It wraps after 2^32 events of one operation.
   mutating func emit(_ kind: Event.Kind, _ id: OperationID, into turn: inout SchedulingTurn) {
     let own = graphs[id.graph.number].update(id.index) { cell in
       cell.eventSequence &+= 1
@@ -21,6 +23,7 @@ extension ClusterState {
       counters.lastEvent += UInt64(count)
       return
     }
+    // A kind without a slot closes all runs: its order to everything else must be seen.
     let slot = OpenEventRuns.slot(of: kind)
     if let slot, turn.extendRun(slot, kind, id, count: count, own: own) { return }
     turn.append(kind, .operation(id, sequence: own), count: count)
@@ -39,7 +42,8 @@ extension ClusterState {
 }
 
 extension ClusterState {
-  /// Numbers the events of a turn, and the turn itself.
+  /// Numbers the events of a turn, and the turn itself. Called once, when nothing more is emitted:
+  /// runs grow until then, and their numbers depend on all counts before them.
   mutating func close(_ turn: inout SchedulingTurn) {
     for at in turn.events.indices {
       turn.events[at].first.sequence = counters.lastEvent + 1
@@ -63,6 +67,7 @@ extension SchedulingTurn {
   ) -> Bool {
     let position = openRuns[slot] - 1
     guard position >= 0, openRuns.mayGrow(slot) else { return false }
+    // An earlier change of the same operation in a run behind this one: growing would reverse them.
     for earlier in 0..<slot where openRuns[earlier] - 1 > position {
       if events[openRuns[earlier] - 1].overlaps(id, count: count) { return false }
     }

@@ -1,10 +1,16 @@
 // Applies facts: only they change state. The live path decides a fact and applies it; replay
-// applies it and drops the effects (G4). There is no second state machine.
+// applies it and drops the effects (G4). There is no second state machine. A new fact needs a case
+// here, a case of `Record`, and its columns in OpClusterWire. A function that applies one must not
+// read a clock, an iteration order or anything else that a replay would see differently; the times
+// it needs are in the fact.
 
 import OpClusterModel
 
 extension ClusterState {
-  /// Applies a committed turn of the journal.
+  /// Applies a committed turn of the journal. Follows the records by the same steps that close a
+  /// live turn, in the same order: queue counts and the ends of graphs draw event numbers, and they
+  /// must draw the same ones. Called for one turn after the other, from the first or from behind a
+  /// snapshot.
   mutating func replay(_ records: [Record], commit: CommitIndex) {
     var turn = SchedulingTurn()
     turn.isReplay = true
@@ -41,6 +47,7 @@ extension ClusterState {
       loseWorker(id, counts: false, into: &turn)
     case .workerDraining(let id):
       drainWorker(id, into: &turn)
+    // Only told: whether a worker rests is decided anew by each life (`UnableWorkers`).
     case .workerSetAside(let id, let stage, let reason):
       emit(.workerSetAside(stage, reason: reason), about: .worker(id), into: &turn)
     case .workerResumed(let id, let stage):
@@ -55,6 +62,7 @@ extension ClusterState {
       counters = values
     case .restoredKeys(let kept):
       for key in kept { keys.restore(key) }
+    // Before the ends of graphs with keys in this turn: a replay has no wall clock of its own.
     case .keysDated(let at):
       keys.pass(at)
       turn.keysDate = at
@@ -66,7 +74,7 @@ extension ClusterState {
     }
   }
 
-  /// Applies a fact about operations.
+  /// Applies a fact about operations. `apply` sends the facts of its last case here, and no others.
   private mutating func applyToOperations(_ record: Record, into turn: inout SchedulingTurn) {
     switch record {
     case .dispatched(let worker, let runs):
@@ -102,6 +110,7 @@ extension ClusterState {
       .graphSuspended, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys,
       .keysDated,
       .graphsRemoved:
+      // Spelt out rather than a default, so that a new fact is sorted in by whoever writes it.
       preconditionFailure("not a fact about operations: \(record)")
     }
   }

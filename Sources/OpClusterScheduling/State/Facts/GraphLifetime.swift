@@ -1,9 +1,16 @@
-// Makes an accepted submission a living graph, and removes an ended graph.
+// Makes an accepted submission a living graph, and removes an ended graph. A graph lives from the
+// fact `submitted` to the end of the turn in which its last operation ends. Afterwards `ended` has
+// what later submissions may cite (S27), and the history has the rest. `build` is also the first
+// half of a restore, so that it must not tell or queue anything (`Snapshot`).
 
 import DequeModule
 import OpClusterModel
 
 extension ClusterState {
+  /// Applies the fact `submitted`. The order of the steps is the order that observers see: the
+  /// graph, then what it takes over, then skips, then readiness. Queues are joined before anything
+  /// ends, because an end leaves its queue. Costs templates, edges and operations with own edges,
+  /// not plain array elements.
   mutating func applySubmission(
     _ id: GraphID, _ submission: GraphSubmission, _ fingerprint: UInt64, _ at: WallTime,
     into turn: inout SchedulingTurn
@@ -15,6 +22,8 @@ extension ClusterState {
     takeOver(id, into: &turn)
     if graphs[id.number].unfinished == 0 { justEnded.append(id) }
     if !submission.isDeclaredOnly { joinQueues(id) }
+    // Collected and ended below, after external edges: an end releases dependents, which must have
+    // all of their blockers counted by then.
     let impossible = submission.continued == nil ? [] : releaseReused(id)
     if !submission.externalEdges.isEmpty { skipForEndedDependencies(id, into: &turn) }
     if !impossible.isEmpty { end(impossible, into: &turn) }
@@ -25,7 +34,8 @@ extension ClusterState {
     }
   }
 
-  /// Builds everything except the queues: stages, edges, blockers, places.
+  /// Builds everything except the queues: stages, edges, blockers, places. Expects an admitted
+  /// submission; every index in it is within bounds.
   mutating func build(
     _ id: GraphID, _ submission: GraphSubmission, _ fingerprint: UInt64, _ at: WallTime
   ) {
@@ -48,6 +58,8 @@ extension ClusterState {
       graph.extraDependencies[edge.to, default: []].append(
         Graph.ExtraDependency(on: edge.from, policy: edge.policy, isOriginal: true))
     }
+    // The places are reserved in one block, operation 0 first. A declared operation does not use
+    // its own: it draws another when it is enqueued (S51).
     counters.lastPlace += UInt64(count)
     counters.lastGraph = max(counters.lastGraph, id.number)
     graphs.insert(moving: &graph, number: id.number)
@@ -58,6 +70,8 @@ extension ClusterState {
     countBlockers(id, lowered.dependencies)
   }
 
+  /// Makes one stage for each template, with first indices that add up. An edge on an array without
+  /// elements opens no gate, so it closes none (S32).
   private mutating func makeStages(
     _ submission: GraphSubmission, _ edges: [GroupEdge], _ queues: [QueueID], _ at: WallTime
   ) -> [Stage] {
@@ -77,12 +91,15 @@ extension ClusterState {
         StageEdge(stage: from, policy: edge.policy, match: edge.match))
       switch edge.match {
       case .all: if stages[from].template.count > 0 { stages[to].gates += 1 }
+      // Counted once for all elements, which have equal cells until one of them changes.
       case .sameIndex: stages[to].pristine.blockers += 1
       }
     }
     return stages
   }
 
+  /// Makes one stage. Its elements share the cell `pristine` until something happens to one of
+  /// them, so that an array of a million costs one cell here.
   private mutating func makeStage(
     _ submission: GraphSubmission, _ position: Int, firstIndex: UInt32, _ queues: [QueueID],
     _ submitted: WallTime
@@ -103,6 +120,9 @@ extension ClusterState {
     return stage
   }
 
+  /// The queue of each reference of a submission. Admission has refused names that do not exist;
+  /// `default` stands in for them only because a fact cannot be refused. An own queue exists
+  /// already in a restore, where queues come before graphs; the graph then becomes its owner again.
   private mutating func resolveQueues(
     of id: GraphID, _ submission: GraphSubmission, _ graph: inout Graph
   ) -> [QueueID] {
@@ -125,7 +145,8 @@ extension ClusterState {
     }
   }
 
-  /// Counts blockers on single operations, and registers dependents with other graphs.
+  /// Counts blockers on single operations, and registers dependents with other graphs. An edge on
+  /// an operation that has ended blocks nothing and is not registered.
   private mutating func countBlockers(_ id: GraphID, _ dependencies: EdgeTable) {
     let graph = id.number
     if !dependencies.isEmpty {
@@ -149,6 +170,7 @@ extension ClusterState {
       let queue = graphs[graph].stages[stage].queue.number
       let count = graphs[graph].stages[stage].unfinished
       let first = graphs[graph].stages[stage].firstIndex
+      // An array without elements, or a stage that was taken over as a whole, is in no queue.
       if count == 0 { continue }
       if graphs[graph].stages[stage].template.isBarrier {
         queues[queue].addBarrier(
@@ -183,6 +205,8 @@ extension ClusterState {
   /// Ends graphs whose last operation has ended: tells observers, remembers a summary, and drops
   /// the graph. Returns those graphs.
   @discardableResult
+  /// Called once at the end of each turn, live and in replay. Costs the operations of the graphs
+  /// that end.
   mutating func endGraphs(into turn: inout SchedulingTurn) -> [GraphID] {
     if justEnded.isEmpty { return [] }
     // Sorted: the order must not depend on how this state arose, by replay or by restore.
@@ -202,6 +226,8 @@ extension ClusterState {
             finishedAt: turn.wall))
       }
       keys.end(graph.submission.key, of: id, since: turn.keysDate)
+      // One byte instead of one for each operation: most graphs that are remembered succeeded as a
+      // whole, and 10,000 of them are kept.
       let isUniform = outcomes.allSatisfy { $0 == outcomes.first }
       var ending = EndedGraph(
         graph: id, key: SubmissionKey(""), fingerprint: graph.fingerprint, outcome: outcome,
@@ -219,7 +245,8 @@ extension ClusterState {
     return leaving
   }
 
-  /// Empties the lines of queues without members and barriers.
+  /// Empties the lines of queues without members and barriers. Their runs are obsolete, since
+  /// nobody is in the queues, and they would hold memory until the queues are used again.
   private mutating func forgetLines(of graph: Graph) {
     for stage in graph.stages {
       let queue = stage.queue.number
@@ -268,13 +295,15 @@ extension Graph {
     }
   }
 
-  /// The worst outcome of its members, except allowed failures.
+  /// The worst outcome of its members, except allowed failures. A failure outweighs a cancellation,
+  /// and a cancellation outweighs a skip.
   var outcome: GraphOutcome {
     if failures > 0 || sawFailedSkip { return .failed }
     return sawCancelled ? .cancelled : .succeeded
   }
 
-  /// Whether an operation was skipped because of a failure, even an allowed one.
+  /// Whether an operation was skipped because of a failure, even an allowed one. Visits each
+  /// operation, but only of an ending or ended graph that has skips and no cancellation.
   private var sawFailedSkip: Bool {
     guard stages.contains(where: { $0.counts[.skipped] > 0 }), !sawCancelled else { return false }
     return (0..<operationCount).contains {
@@ -301,12 +330,14 @@ extension GraphSubmission {
 // MARK: - Later changes
 
 extension ClusterState {
+  /// Appends encoded blocks; `Blocks` has checked their size and that nobody has the operation.
   mutating func addBlocks(_ bytes: [UInt8], to id: OperationID) {
     guard graphs.contains(id.graph.number) else { return }
     graphs[id.graph.number].addedBlocks[id.index, default: []] += bytes
   }
 
-  /// Applies the fact of a removal.
+  /// Applies the fact of a removal. Numbers that are not remembered are passed over. The order list
+  /// is filtered once, whatever the number of removed graphs.
   mutating func forgetGraphs(_ removed: [GraphID]) {
     var wasThere = false
     for id in removed {

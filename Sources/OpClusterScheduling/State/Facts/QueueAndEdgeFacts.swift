@@ -1,8 +1,11 @@
-// Facts about queues, edges and priorities.
+// Facts about queues, edges and priorities. `Requests` and `QueueEntry` have refused what is not
+// allowed; here a graph or queue that is gone is passed over, since a fact cannot be refused.
 
 import OpClusterModel
 
 extension ClusterState {
+  /// Applies all settings at once. A queue that runs again ends what was cancelled in it meanwhile
+  /// (S75), before the end of the turn hands anything out.
   mutating func changeQueue(
     _ id: QueueID, _ settings: QueueSettings, into turn: inout SchedulingTurn
   ) {

@@ -1,10 +1,15 @@
-// Snapshots: converts the durable state to a short list of facts, and back (G4, G9).
+// Snapshots: converts the durable state to a short list of facts, and back (G4, G9). Only what
+// cannot be computed is written: cells, sparse tables and counters. Counts, gates, lines, segments
+// and the loads of workers are made again by `rebuild`. A new durable field of a graph needs both
+// directions here; tests compare the snapshot of a restored state with the one that it came from.
 
 import DequeModule
 import OpClusterModel
 
 extension ClusterState {
-  /// The facts from which `restore` makes this state again.
+  /// The facts from which `restore` makes this state again. Queues and workers come before the
+  /// graphs that refer to them. Costs every operation of every graph; the body takes it rarely (G9)
+  /// and writes it in slices.
   func snapshot() -> [Record] {
     var records: [Record] = [.restoredCounters(counters)]
     for number in queues.numbers {
@@ -15,6 +20,7 @@ extension ClusterState {
       records.append(.workerJoined(worker.id, name: worker.name, worker.session))
       if worker.isDraining { records.append(.workerDraining(worker.id)) }
     }
+    // In several facts, so that no single record grows with the million keys that may be kept.
     let kept = keys.kept
     for first in stride(from: 0, to: kept.count, by: Limits.keysPerFact) {
       let end = min(first + Limits.keysPerFact, kept.count)
@@ -30,11 +36,14 @@ extension ClusterState {
           graph.id, submission(of: graph), fingerprint: graph.fingerprint, at: graph.submittedAt))
       records.append(.restoredGraph(state(of: graph)))
     }
+    // Again at the end: `build` counts graphs and places on from the counters at the front.
     records.append(.restoredCounters(counters))
     return records
   }
 
-  /// Restores the state of a snapshot. The state must be empty; call it before any replay.
+  /// Restores the state of a snapshot. The state must be empty; call it before any replay. The
+  /// facts must be those of `snapshot`, in its order; no event is told. Costs what the snapshot
+  /// holds, and a logarithm for each operation in line.
   mutating func restore(_ records: [Record], commit: CommitIndex) {
     var turn = SchedulingTurn()
     turn.isReplay = true
@@ -48,15 +57,18 @@ extension ClusterState {
         } else {
           changeQueue(id, settings, into: &turn)
         }
+      // The other facts of a snapshot mean the same as live.
       default: apply(record, into: &turn)
       }
     }
     rebuild()
+    // After `rebuild`, since applying the facts above has drawn places and events.
     for case .restoredCounters(let values) in records { counters = values }
     lastCommit = commit
   }
 
-  /// The submission with the current names of its queues.
+  /// The submission with the current names of its queues. A restore resolves queues by name, and a
+  /// queue may have been renamed since the submission.
   private func submission(of graph: Graph) -> GraphSubmission {
     var submission = graph.fullSubmission
     for stage in graph.stages where !submission.queues.isEmpty {
@@ -69,6 +81,8 @@ extension ClusterState {
     return submission
   }
 
+  /// The cells as columns, one value for each operation. The flags are cut to their durable byte;
+  /// recalls, pins and the mark of a back-off do not outlive a process.
   private func state(of graph: Graph) -> GraphState {
     var state = GraphState(graph: graph.id)
     for index in 0..<graph.operationCount {
@@ -78,6 +92,7 @@ extension ClusterState {
         UInt8(truncatingIfNeeded: cell.flags.intersection(.durable).rawValue))
       state.outcomes.append(cell.ending.rawValue)
       state.attempts.append(cell.attempt)
+      // Three counts in one column of 32 bits: 16 of runs, 8 of losses, 8 of failures.
       state.losses.append(
         UInt32(cell.runs) << 16 | UInt32(cell.losses) << 8 | UInt32(cell.failures))
       state.eventSequences.append(cell.eventSequence)
@@ -94,6 +109,8 @@ extension ClusterState {
     return state
   }
 
+  /// The tables that have an entry for few operations. Sorted by index: the same state must give
+  /// the same bytes, however its dictionaries arose (G4).
   private func addSparse(of graph: Graph, to state: inout GraphState) {
     for index in graph.changes.keys.sorted() {
       guard let change = graph.changes[index] else { continue }
@@ -138,7 +155,9 @@ extension ClusterState {
     }
   }
 
-  /// Sets the cells of a graph that `build` has just made.
+  /// Sets the cells of a graph that `build` has just made. A column of another length than the
+  /// graph has operations changes nothing; the codec has checked that all columns are equally long.
+  /// An unknown phase reads as waiting.
   mutating func restore(_ state: GraphState) {
     let graph = state.graph.number
     guard graphs.contains(graph), state.phases.count == graphs[graph].operationCount else {
@@ -171,6 +190,8 @@ extension ClusterState {
     restoreSparse(state)
   }
 
+  /// Fills the sparse tables. Reasons go in by ascending index, so that neighbours share a run
+  /// again.
   private mutating func restoreSparse(_ state: GraphState) {
     let graph = state.graph.number
     for change in state.placeChanges {
@@ -183,6 +204,7 @@ extension ClusterState {
     for entry in state.addedBlocks { graphs[graph].addedBlocks[entry.index] = entry.output }
     for entry in state.pauses where entry.index < graphs[graph].operationCount {
       graphs[graph].pauses[entry.index] = Graph.Pause(since: entry.since, length: entry.length)
+      // Not durable by itself: the scheduler reckons the rest of the pause when it starts (G31).
       graphs[graph].update(entry.index) { $0.flags.insert(.backingOff) }
     }
     for entry in state.reasons { graphs[graph].noteReason(entry.reason, of: entry.index) }
@@ -205,7 +227,9 @@ extension ClusterState {
 
   // MARK: - What follows from the cells
 
-  /// Computes all derived state: counts, blockers, gates, lines, segments, workers.
+  /// Computes all derived state: counts, blockers, gates, lines, segments, workers. The order is
+  /// forced: edges need the endings of all graphs, gates need the counts of stages, and lines need
+  /// gates, blockers and barriers. Costs operations and edges.
   private mutating func rebuild() {
     for number in graphs.numbers { recount(number) }
     for number in graphs.numbers { countOpenDependencies(number) }
@@ -216,6 +240,8 @@ extension ClusterState {
     for number in queues.numbers { queues[number].toldMembers = queues[number].members }
   }
 
+  /// Counts the stages of one graph anew, and then the gates, which ask other stages for what is
+  /// unfinished. Slots are left at 0; `sitDown` counts them.
   private mutating func recount(_ graph: UInt32) {
     graphs[graph].unfinished = 0
     graphs[graph].inFlight = 0
@@ -242,6 +268,8 @@ extension ClusterState {
     }
   }
 
+  /// Counts the unmet edges of each unfinished operation, and registers it with the other graphs
+  /// that it waits for.
   private mutating func countOpenDependencies(_ graph: UInt32) {
     for index in 0..<graphs[graph].operationCount
     where graphs[graph].cell(index).phase != .finished {
@@ -260,6 +288,8 @@ extension ClusterState {
     }
   }
 
+  /// Sets all barriers of all graphs in the order of their places: a segment list can only be
+  /// appended to.
   private mutating func placeBarriers() {
     var barriers: [(place: UInt64, id: OperationID, queue: UInt32)] = []
     for number in graphs.numbers {
@@ -321,6 +351,8 @@ extension ClusterState {
     }
   }
 
+  /// Counts an operation that a worker has in every count of slots. A worker that is gone is passed
+  /// over.
   private mutating func sitDown(
     _ id: OperationID, _ cell: OperationCell, _ stage: Int, _ queue: UInt32
   ) {

@@ -1,9 +1,14 @@
 // The part of an ended graph that a new one takes over (S11): its operations begin as finished.
+// `GraphContinuation` has checked that they succeeded and that their outputs are there. All this is
+// drawn from the fact of the submission, so that a replay takes over the same; it happens before
+// any of the graph's operations is queued, and therefore changes no queue, line or slot.
 
 import OpClusterModel
 
 extension Graph {
-  /// Whether an operation was taken over from the graph that this one continues.
+  /// Whether an operation was taken over from the graph that this one continues. An operation that
+  /// ended here by itself has run, or is a join point. Only asked before anything else can have
+  /// ended.
   fileprivate func isReused(_ index: UInt32) -> Bool {
     let cell = cell(index)
     return cell.phase == .finished && cell.ending.outcome == .succeeded && cell.runs == 0
@@ -20,6 +25,7 @@ extension ClusterState {
       for index in reused.run(at) { finishReused(graph, index) }
     }
     takeOutputs(of: continued, to: id)
+    // All ends before all completions: each kind then needs one event for each run of neighbours.
     for kind in [Event.Kind.isFinished(.succeeded), .completion] {
       let own: UInt32 = kind == .completion ? 2 : 1
       for at in 0..<reused.runCount {
@@ -31,7 +37,8 @@ extension ClusterState {
     }
   }
 
-  /// Takes over the outputs, including the note that some are not kept.
+  /// Takes over the outputs, including the note that some are not kept. An empty output means that
+  /// it is not kept, which refuses or fails its readers (S138).
   mutating func takeOutputs(of continued: ContinuedGraph, to id: GraphID) {
     guard let known = ended[continued.graph] else { return }
     for entry in known.outputs where graphs[id.number].isReused(entry.index) {
@@ -43,6 +50,8 @@ extension ClusterState {
     }
   }
 
+  /// Sets one cell to its end. None of the moves of `LifeCycle` is taken: the operation has no life
+  /// in this graph.
   mutating func finishReused(_ graph: UInt32, _ index: UInt32) {
     let stage = graphs[graph].stageNumber(of: index)
     let before = graphs[graph].cell(index).word
@@ -101,7 +110,9 @@ extension ClusterState {
     }
   }
 
-  /// Meets the edges on a whole stage.
+  /// Meets the edges on a whole stage. Once for each stage rather than each operation: a gate
+  /// counts the stage. A policy that success does not meet makes all dependents impossible as soon
+  /// as one element was taken over.
   mutating func releaseWhole(
     _ graph: UInt32, _ stage: Int, _ impossible: inout [End]
   ) {
@@ -120,6 +131,7 @@ extension ClusterState {
     }
   }
 
+  /// The end as the cause of a skip.
   func reusedEnd(_ graph: UInt32, _ index: UInt32) -> End {
     End(
       id: graphs[graph].operation(index), ending: OperationCell.Ending(.succeeded), reason: nil)

@@ -20,6 +20,8 @@ extension ClusterState {
     end([End(id: id, ending: OperationCell.Ending(outcome), reason: nil)], into: &turn)
   }
 
+  /// Costs the ended operations and their edges. Consumed entries are dropped from the front in
+  /// blocks of 4,096, so that a cascade through millions keeps a short list.
   mutating func end(_ first: [End], into turn: inout SchedulingTurn) {
     var work = first
     var next = 0
