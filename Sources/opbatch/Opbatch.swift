@@ -1,5 +1,6 @@
 // The root of the command tree and the frame around every command: parses, runs, reports errors,
-// ends with the status. Runs on the main thread.
+// ends with the status. Runs on the main thread. A new command is a `Command` in the folder of its
+// group and one entry below. No other file calls `exit` or looks at `CommandLine`.
 
 import ArgumentParser
 import Glibc
@@ -16,6 +17,7 @@ struct Opbatch: AsyncParsableCommand {
       A graph is what one submission makes. It holds operations; they go through queues, \
       and workers run them. Start with 'opbatch demo'.
       """,
+    // The groups are the headings of the help page; their names are those of the folders here.
     version: "opbatch \(Build.version)",
     groupedSubcommands: [
       CommandGroup(
@@ -39,7 +41,7 @@ struct Opbatch: AsyncParsableCommand {
         subcommands: [Config.self, Completion.self, Schema.self, Version.self]),
     ])
 
-  /// Commands that have subcommands.
+  /// Commands that have subcommands. `commonOptionsLast` needs them before anything is parsed.
   static let groups = ["queue", "worker", "key", "config", "import"]
 }
 
@@ -48,13 +50,15 @@ enum Main {
   /// Not async: the runtime's main loop would wait with all signals unblocked, also those that
   /// `SignalWatch` blocks.
   static func main() {
-    // The process holds the user's key and the submitted data.
+    // The process holds the user's key and the submitted data. First of all, before a secret is
+    // read (G39).
     OwnProcess.keepSecretsOutOfDumps()
     OwnProcess.hideArguments(beginningWith: JoinToken.prefix)
     ThisProcess.ignoreBrokenPipes()
     do {
       var command = try Opbatch.parseAsRoot(
         commonOptionsLast(Array(CommandLine.arguments.dropFirst())))
+      // Every command of ours is a `Command`; a test holds that.
       guard let ours = command as? any Command else {
         // ArgumentParser's own commands: help pages, and groups without a subcommand.
         try command.run()
@@ -64,6 +68,7 @@ enum Main {
     } catch {
       exit(explain(error).code)
     }
+    // The main thread has nothing more to do: the task ends the process.
     while true { pause() }
   }
 
@@ -72,6 +77,7 @@ enum Main {
     let input = command.passesInput ? passedInput(command.global) : .success(.nothing)
     // Block signals before the first thread starts: threads inherit the mask.
     let signals = type(of: command).handlesInterrupts ? try? SignalWatch() : nil
+    // `exit` ends all other tasks where they are; `perform` has returned by then.
     Task { exit(await run(command, signals, input).code) }
   }
 

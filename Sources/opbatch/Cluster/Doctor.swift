@@ -18,6 +18,8 @@ struct Doctor: Command {
       """)
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  /// Never throws for a finding: a problem is a line of the report, and the report is always
+  /// printed as a whole. Only stdout itself can fail.
   func perform(_ console: Console) async throws -> ExitStatus {
     var report = DoctorReport()
     let status = await examine(&report)
@@ -44,9 +46,12 @@ struct Doctor: Command {
       report.add(.bad, "configuration", failure.message, failure.hint)
       return failure.status
     }
+    // Each step needs the one before: without an address there is nobody to ask.
     return await examineCoordinator(&report)
   }
 
+  /// Asks the coordinator what it knows of itself. The first question that fails ends the
+  /// examination, with what was found until then; the later ones would wait for the same fault.
   private func examineCoordinator(_ report: inout DoctorReport) async -> ExitStatus? {
     let connection: ClusterConnection
     do {
@@ -60,6 +65,7 @@ struct Doctor: Command {
       report.add(.bad, "coordinator", failure.message, advice)
       return failure.status
     }
+    // Monotonic: the wall clock is what is being examined.
     let clock = ContinuousClock()
     do {
       let begin = clock.now
@@ -94,6 +100,8 @@ struct Doctor: Command {
   /// Maximum number of graphs that are examined.
   private static let graphsAsked = 20
 
+  /// The stages that wait for a worker that is not there, of the first graphs. Up to a request for
+  /// each stage of `Reader.unplaceable`, so that both numbers are bounded.
   private func unplaceable(_ connection: ClusterConnection) async throws -> [UnplaceableStage] {
     let reader = reader(connection)
     var found: [UnplaceableStage] = []
@@ -104,12 +112,15 @@ struct Doctor: Command {
     return found
   }
 
+  /// The range of protocol versions, as one number where there is only one.
   private static var spoken: String {
     let versions = ProtocolVersions.current
     return versions.lowest == versions.highest
       ? "\(versions.lowest)" : "\(versions.lowest) to \(versions.highest)"
   }
 
+  /// `-o name` lists what needs attention and nothing else, so that an empty output means a well
+  /// cluster.
   private func show(_ report: DoctorReport, _ console: Console) throws {
     switch console.format {
     case .name:

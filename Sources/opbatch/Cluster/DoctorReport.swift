@@ -7,6 +7,7 @@ import OpClusterPresentation
 /// Findings in the order in which they were made.
 struct DoctorReport {
   struct Finding {
+    /// `bad` makes the command fail; `notice` is for people alone. The words are in JSON.
     enum State: String {
       case good, notice, bad
     }
@@ -26,6 +27,7 @@ struct DoctorReport {
     findings.append(Finding(state: state, subject: subject, message: message, advice: advice))
   }
 
+  /// The time includes the network and the coordinator's disk queue, not the connecting.
   mutating func addCoordinator(
     build: String, version: UInt32, _ epoch: Epoch, answeredIn time: Duration
   ) {
@@ -59,6 +61,8 @@ struct DoctorReport {
         + "systemd-timesyncd)")
   }
 
+  /// Bad below the reserve, where the coordinator refuses graphs (G8); a notice below eight times
+  /// as much. A coordinator that cannot ask its file system says nothing.
   mutating func addDisk(_ values: ConfigurationValues) {
     guard let free = values.diskFreeBytes else { return }
     let message = "\(shownSize(free)) free for the journal in \(values.stateFolder)"
@@ -85,8 +89,11 @@ struct DoctorReport {
         + "coordinator when it suits, 'opcoord journal verify' says what helps")
   }
 
+  /// One line for all workers and one for each that needs something, so that a report of a thousand
+  /// well workers has one line.
   mutating func addWorkers(_ all: [WorkerRow], _ timing: Timing) {
     let rows = all.filter { $0.state != .down }
+    // Last, whatever the branch below: down workers explain why others are missing.
     defer { addDown(all.filter { $0.state == .down }) }
     guard !rows.isEmpty else {
       return add(
@@ -148,6 +155,7 @@ struct DoctorReport {
     }
   }
 
+  /// A suspended queue that is empty harms nobody.
   mutating func addQueues(_ rows: [QueueRow]) {
     for row in rows where row.settings.isSuspended && row.operationCount > 0 {
       add(
@@ -171,6 +179,7 @@ struct DoctorReport {
     }
   }
 
+  // Bounds of the report: it is read by a person.
   private static let unplaceableShown = 10
   private static let downShown = 5
   private static let slowAnswer = Duration.milliseconds(500)

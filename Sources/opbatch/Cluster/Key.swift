@@ -1,4 +1,7 @@
 // `opbatch key …`: the keys that identify us to the cluster, in a folder that only we can read.
+// Nothing here prints a secret half: what is shown is public. `KeyFolder` in OpClusterKeys checks
+// owner and mode of the folder, and refuses with 78 (G39). Coordinators have commands of their own
+// for their lists, `opcoord key`.
 
 import ArgumentParser
 import OpClusterClient
@@ -14,6 +17,8 @@ struct Key: ParsableCommand {
     subcommands: [KeyNew.self, KeyJoin.self, KeyShow.self, KeyList.self])
 }
 
+/// Makes a pair and keeps it with the coordinator's public key. Talks to nobody: the administrator
+/// adds the public half by another way.
 struct KeyNew: Command {
   static let configuration = CommandConfiguration(
     commandName: "new", abstract: "Make a key, for an administrator to add.",
@@ -26,6 +31,7 @@ struct KeyNew: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
+    // Checked here, since a wrong server key would only show as a coordinator that never answers.
     guard let server = PublicKey(server) else {
       throw Failure.usage("--server is not a public key; 'opcoord key show' prints it")
     }
@@ -42,6 +48,8 @@ struct KeyNew: Command {
   }
 }
 
+/// Enrols a fresh key by an invitation. An invitation allows enrolling one key and nothing else
+/// (G36).
 struct KeyJoin: Command {
   static let configuration = CommandConfiguration(
     commandName: "join", abstract: "Make a key by an invitation, and keep it.",
@@ -59,6 +67,7 @@ struct KeyJoin: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let token = try readToken(console)
+    // Enrolling here would spend the worker's invitation on a key that cannot serve.
     guard token.role != .worker else {
       throw Failure.usage(
         "this invitation is for a worker, and still good: run the whole line that was made with "
@@ -81,6 +90,8 @@ struct KeyJoin: Command {
     return .success
   }
 
+  /// A file, `-` for stdin, or the token itself. A mistyped token is an error of the command line
+  /// (64); a file that cannot be read is one of the key (78).
   private func readToken(_ console: Console) throws -> JoinToken {
     let source = JoinSource(fileTextOrDash: token)
     if source == .standardInput, Descriptor.input.isTerminal {
@@ -96,6 +107,7 @@ struct KeyJoin: Command {
   }
 }
 
+/// An error where there is no key, for scripts that need one; `ls` shows nothing then.
 struct KeyShow: Command {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show your key, without its secret.")
@@ -130,10 +142,13 @@ extension OwnKey {
 }
 
 extension Command {
+  /// nil: the folder has no key yet, which is no error for a cluster without keys.
   fileprivate func ownKey(_ folder: KeyFolder) throws -> OwnKey? {
     do throws(KeyError) { return try folder.own() } catch { throw ClientError(error) }
   }
 
+  /// The public facts about the key, in the order of their use. Missing ones are left out rather
+  /// than shown empty.
   fileprivate func show(_ own: OwnKey, _ folder: KeyFolder, _ console: Console) throws {
     let fields: [(String, String?)] = [
       ("name", own.name), ("role", own.role?.rawValue), ("public", own.publicText),

@@ -16,6 +16,7 @@ struct Ping: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
+    // The time below is of one request on a standing connection; the handshake is not in it.
     let connection = try await connectPatiently()
     let clock = ContinuousClock()
     let start = clock.now
@@ -54,6 +55,7 @@ struct Ping: Command {
       } catch let failure as Failure
         where failure.status == .unreachable && ContinuousClock().now < end
       {
+        // Short beside the start of a coordinator, long beside a refused connection.
         try await Task.sleep(for: .milliseconds(50))
       }
     }

@@ -1,4 +1,7 @@
-// `opbatch queue …`: the queues of the cluster.
+// `opbatch queue …`: the queues of the cluster. Each command is one request; `QueueActions` has
+// what they share, and `QueueBarrier` the one command that submits a graph. Names are checked by
+// the coordinator, which knows all of them. A queue that came with a graph is called `GRAPH/name`
+// and is found by that name as well (S2).
 
 import ArgumentParser
 import OpClusterClient
@@ -14,6 +17,7 @@ struct Queue: ParsableCommand {
     ])
 }
 
+/// All queues, also those that came with graphs. Costs a request for each thousand.
 struct QueueList: Command {
   static let configuration = CommandConfiguration(
     commandName: "ls", abstract: "List the queues.")
@@ -26,6 +30,8 @@ struct QueueList: Command {
   }
 }
 
+/// One queue. Reads all rows rather than the one, since the names are needed for a near name if it
+/// is not there.
 struct QueueShow: Command {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show one queue.")
@@ -45,10 +51,12 @@ struct QueueShow: Command {
   }
 }
 
+/// A queue that belongs to nobody and stays until `rm`, however empty it is (S5).
 struct QueueCreate: Command {
   static let configuration = CommandConfiguration(
     commandName: "create", abstract: "Make a queue.")
   @Argument(help: "The queue's name.") var name: String
+  // Optional rather than 0 for no bound: a limit of 0 is a queue that starts nothing (S65).
   @Option(
     help: ArgumentHelp(
       "Operations that may execute at once; no bound if not given.",
@@ -64,6 +72,7 @@ struct QueueCreate: Command {
   var require: [Assignment] = []
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  // Before a connection is made, so that a wrong command line ends with 64 even without a cluster.
   func validate() throws { try require.checkPool() }
 
   func perform(_ console: Console) async throws -> ExitStatus {
@@ -74,6 +83,8 @@ struct QueueCreate: Command {
   }
 }
 
+/// Changes settings that are named and leaves the others. A limit acts on what starts next; nothing
+/// that runs is stopped (S66).
 struct QueueSet: Command {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Change a queue.",
@@ -105,9 +116,11 @@ struct QueueSet: Command {
   }
 
   func perform(_ console: Console) async throws -> ExitStatus {
+    // Three answers: nil leaves the pool, an empty one takes it away, anything else replaces it.
     let pool = noRequire ? [] : require.isEmpty ? nil : require.requirements
     let change = QueueChange(
       newName: newName, qos: qos?.value, limit: maxConcurrent?.value, pool: pool)
+    // The coordinator would accept an empty change; nobody means one.
     guard change != QueueChange() else {
       throw Failure.usage(
         "nothing to change", hint: "give --max-concurrent, --qos, --require or --name")
@@ -117,6 +130,7 @@ struct QueueSet: Command {
   }
 }
 
+/// Returns when workers have given back what had not started (S72). Suspending twice is no error.
 struct QueueSuspend: Command {
   static let configuration = CommandConfiguration(
     commandName: "suspend", abstract: "Start nothing more of a queue.")
@@ -129,6 +143,7 @@ struct QueueSuspend: Command {
   }
 }
 
+/// Also ends what was cancelled while the queue stood still (S75).
 struct QueueResume: Command {
   static let configuration = CommandConfiguration(
     commandName: "resume", abstract: "Let a suspended queue go on.")
@@ -141,6 +156,8 @@ struct QueueResume: Command {
   }
 }
 
+/// Cancels all members in one commit, of whatever graph (S95, S96). The queue stays usable, and
+/// what comes later is not touched.
 struct QueueCancel: Command {
   static let configuration = CommandConfiguration(
     commandName: "cancel", abstract: "Cancel everything that is in a queue now.")
@@ -154,6 +171,7 @@ struct QueueCancel: Command {
       guard case .cancelled(let verdicts, let total) = reply else {
         throw Failure.unexpectedReply("queue cancel")
       }
+      // The verdicts are a thousand at most; the total counts all.
       let summary = CancelSummary(what: name, verdicts: verdicts, total: total)
       try CancelSummary.show([summary], key: "cancelled", console)
       return .success
@@ -161,6 +179,7 @@ struct QueueCancel: Command {
   }
 }
 
+/// Refused while anything is in the queue, for `default`, and for a graph's own queue (S5).
 struct QueueRemove: Command {
   static let configuration = CommandConfiguration(
     commandName: "rm", abstract: "Remove an empty queue.")

@@ -5,7 +5,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
-/// All queues, page by page.
+/// All queues, page by page. An empty page ends the loop even if more is announced, so that no
+/// reply can make it endless.
 func allQueues(
   _ ask: (ClientRequest) async throws -> ClientReply
 ) async throws -> [QueueRow] {
@@ -20,7 +21,8 @@ func allQueues(
 }
 
 extension Command {
-  /// Runs `body`. Offers a near name if the coordinator does not know the queue.
+  /// Runs `body`. Offers a near name if the coordinator does not know the queue. Asks for the names
+  /// only after a refusal: the usual case costs no second request.
   func namingQueue<Value>(
     _ name: String, _ connection: ClusterConnection, _ body: () async throws -> Value
   ) async throws -> Value {
@@ -56,7 +58,7 @@ extension Command {
   }
 }
 
-/// A quality of service on the command line.
+/// A quality of service on the command line. The words are those of a manifest.
 enum ServiceWord: String, CaseIterable, ExpressibleByArgument, Sendable {
   case background, utility, `default`
   case userInitiated = "user-initiated"
@@ -77,6 +79,7 @@ enum ServiceWord: String, CaseIterable, ExpressibleByArgument, Sendable {
 struct QueueLimit: ExpressibleByArgument, Sendable {
   var value: QueueChange.Limit
 
+  // 0 is a limit, too. A minus sign and `-1` are refused: the word says it.
   init?(argument: String) {
     if argument == "unlimited" {
       value = .unlimited

@@ -32,9 +32,11 @@ struct QueueBarrier: Command {
   var command: [String] = []
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  // Ctrl-C during --wait leaves the barrier where it is.
   static var handlesInterrupts: Bool { true }
 
   func perform(_ console: Console) async throws -> ExitStatus {
+    // A graph of its own: a barrier is an operation, and an operation is only in a graph (S81).
     var submission = Self.submission(queue: name, command: command)
     try Submit.prepare(&submission, name: nil, key: nil)
     return try await withConnection { connection in
@@ -67,6 +69,7 @@ struct QueueBarrier: Command {
       submission = CommandRun.submission(command)
     } else {
       var template = OperationTemplate(name: "barrier", work: .nothing)
+      // A join point: no worker, no slot, but its place in the queue (S4, S82).
       template.demand = .none
       submission.templates = [template]
     }

@@ -1,4 +1,6 @@
-// `opbatch worker …`: the workers of the cluster.
+// `opbatch worker …`: the workers of the cluster. A worker is named by its name, not by its number,
+// since it gets another number each time it joins. These commands act on the coordinator's list;
+// starting and stopping a worker is done on its machine.
 
 import ArgumentParser
 import OpClusterClient
@@ -13,6 +15,8 @@ struct Worker: ParsableCommand {
     ])
 }
 
+/// Down workers are in the list, so that a loss does not pass unnoticed. One reply holds all: there
+/// are 4,096 workers at most, and 1,000 that are down.
 struct WorkerList: Command {
   static let configuration = CommandConfiguration(
     commandName: "ls", abstract: "List the workers.",
@@ -25,6 +29,7 @@ struct WorkerList: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     let rows = try await withConnection { try await workerRows($0) }
     try showWorkers(rows, console)
+    // Only for people: `-o name` is read by programs, which count lines.
     if !rows.contains(where: { $0.state != .down }), console.format == .table {
       console.hint(
         "no worker \(rows.isEmpty ? "has joined" : "is there"); start one with 'opworker serve'")
@@ -33,6 +38,7 @@ struct WorkerList: Command {
   }
 }
 
+/// Several rows may have the name: a worker of it that is down, and one that has joined since.
 struct WorkerShow: Command {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show one worker.")
@@ -53,6 +59,8 @@ struct WorkerShow: Command {
   }
 }
 
+/// The request returns when it is written down, not when the worker has left: what runs there may
+/// take hours (S148).
 struct WorkerDrain: Command {
   static let configuration = CommandConfiguration(
     commandName: "drain", abstract: "Let a worker finish what it runs and leave.",
@@ -66,6 +74,8 @@ struct WorkerDrain: Command {
   }
 }
 
+/// Ends the rest of a worker that could not start operations. It is given work at once, and rests
+/// again if it fails again.
 struct WorkerResume: Command {
   static let configuration = CommandConfiguration(
     commandName: "resume", abstract: "Give work at once to a worker that was set aside.",
@@ -81,6 +91,8 @@ struct WorkerResume: Command {
   }
 }
 
+/// Changes the list alone. A worker that is not down is refused, since forgetting it would hide
+/// what it runs.
 struct WorkerForget: Command {
   static let configuration = CommandConfiguration(
     commandName: "forget", abstract: "List a worker that is down no more.",
@@ -94,6 +106,7 @@ struct WorkerForget: Command {
 }
 
 extension Command {
+  /// All rows, in the order in which people sort numbers in names: `w2` before `w10`.
   func workerRows(_ connection: ClusterConnection) async throws -> [WorkerRow] {
     guard case .workers(let rows) = try await ask(connection, .workers) else {
       throw Failure.unexpectedReply("workers")
@@ -101,6 +114,8 @@ extension Command {
     return rows.sorted { comesBefore($0.name, $1.name) }
   }
 
+  /// The rows in the format of `-o`. People are told the reasons below the table; JSON has them as
+  /// fields.
   fileprivate func showWorkers(_ rows: [WorkerRow], _ console: Console) throws {
     switch console.format {
     case .table:
@@ -111,6 +126,7 @@ extension Command {
           "\(safe(row.name)) is not given everything: \(safe(row.trouble)); when it is repaired: "
             + "'opbatch worker resume \(safe(row.name))'")
       }
+      // A bound: the rows are sorted by name, not by the time of the loss.
       for row in rows.filter({ $0.state == .down }).suffix(5) {
         console.hint("\(safe(row.name)) is down: \(safe(row.downReason))")
       }

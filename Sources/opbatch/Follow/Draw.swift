@@ -1,4 +1,6 @@
-// `opbatch graph`: draws the stages of a graph and their dependencies.
+// `opbatch graph`: draws the stages of a graph and their dependencies. The drawings are made in
+// OpClusterPresentation from one `GraphStructure`; this asks for it and chooses. A stage is one
+// box, so that a drawing grows with the manifest and not with its arrays.
 
 import ArgumentParser
 import OpClusterClient
@@ -28,6 +30,8 @@ struct Draw: Command {
 
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  /// One graph: a selector of several is refused, since two drawings in one file are no document.
+  /// An ended graph is drawn from the history.
   func perform(_ console: Console) async throws -> ExitStatus {
     let selection = try Selectors.graphs(selector)
     let structure = try await withConnection { connection in
@@ -46,6 +50,7 @@ struct Draw: Command {
     case .mermaid: try console.write(GraphDocuments.mermaid(structure))
     case .json: try console.write(GraphDocuments.json(structure))
     case .svg:
+      // The layout costs more than the stages, and nobody can read a larger picture.
       guard let picture = GraphSVG.document(structure) else {
         throw Failure(
           .usage, code: "graph_too_large",

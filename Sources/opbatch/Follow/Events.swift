@@ -1,4 +1,6 @@
-// `opbatch events`: past events in order, and with -f new ones.
+// `opbatch events`: past events in order, and with -f new ones. The connection subscribes again by
+// itself after a loss, behind the last event that it handed on, so that the list has no gap and no
+// repeat (S116). Names are not in events: `NameBook` asks for them.
 
 import ArgumentParser
 import OpClusterClient
@@ -28,6 +30,8 @@ struct Events: Command {
 
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  /// Ends at the newest event, or with -f never. A position that is no longer kept is refused as
+  /// `expired` (S116).
   func perform(_ console: Console) async throws -> ExitStatus {
     let selection = try selector.map { try Selectors.selection($0) } ?? Selection(graphs: .all)
     return try await withConnection { connection in
@@ -58,7 +62,8 @@ struct Events: Command {
   }
 }
 
-/// Prints events on stdout in the requested format; one write per batch.
+/// Prints events on stdout in the requested format; one write per batch. A batch is one write: a
+/// reader that is slower than the cluster gets few large ones.
 struct EventPrinter {
   private let console: Console
   private var names: NameBook
@@ -92,6 +97,7 @@ struct EventPrinter {
     }
   }
 
+  /// For programs that act on what is new and only take note of what was.
   mutating func showCaughtUp() throws {
     guard console.wantsJSON else { return }
     json.caughtUp()
@@ -100,6 +106,7 @@ struct EventPrinter {
     json.removeAll()
   }
 
+  /// Queues and workers have no selector, so that `-o name` leaves their events out.
   private func name(_ event: Event) -> String? {
     switch event.subject {
     case .operation(let id, _): names.path(of: id)

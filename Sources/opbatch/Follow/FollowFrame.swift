@@ -51,7 +51,8 @@ func follow(
 }
 
 extension Console {
-  /// Says what was left running, and how to return to it or cancel it.
+  /// Says what was left running, and how to return to it or cancel it. The hint has the numbers
+  /// rather than the words of the user: `last` may be another graph by then.
   func sayDetached(_ command: String, _ selectors: [String]) {
     let shown = safe(selectors.joined(separator: " "))
     wipeLine()

@@ -4,6 +4,8 @@ import ArgumentParser
 import OpClusterModel
 import OpClusterPresentation
 
+/// Applied here and not by the coordinator, whose selections know labels and states alone. `-l`
+/// narrows what is sent.
 struct GraphFilters: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -33,6 +35,7 @@ struct GraphFilters: ParsableArguments {
       if let pattern, !pattern.matches(row.name) { return true }
       if let user, row.submitter != user { return true }
       guard let since else { return false }
+      // A graph of unknown age is left out: journals of early releases have no time.
       return row.submittedAt == .unknown
         || now - row.submittedAt > .milliseconds(since.milliseconds)
     }

@@ -1,4 +1,6 @@
-// `opbatch ls`: lists graphs, or with a selector the matching operations.
+// `opbatch ls`: lists graphs, or with a selector the matching operations. Only tables are cut, and
+// they say so: a program or `xargs` that got a part without knowing it would act on a part.
+// `OperationListing` is also what `show` prints JSON with.
 
 import ArgumentParser
 import OpClusterClient
@@ -34,6 +36,7 @@ struct List: Command {
   /// Maximum number of operations in a table without `-a`.
   private static let tableRows = 200
 
+  /// The same word `--state` means states of graphs without a selector and of operations with one.
   func perform(_ console: Console) async throws -> ExitStatus {
     guard let selector else {
       let states = try filters.graphStates()
@@ -58,6 +61,8 @@ struct List: Command {
     }
   }
 
+  /// Reads all graphs, living and ended, a page of a thousand at a time. The filters of name, user
+  /// and age are applied here: the coordinator does not know them.
   private func listGraphs(
     _ selection: Selection, _ states: [GraphRow.State], _ reader: Reader, _ console: Console
   ) async throws {
@@ -70,6 +75,7 @@ struct List: Command {
       let ended = rows.count { GraphOutcome($0.state) != nil }
       hidden = max(0, ended - Self.recentGraphs)
       var left = hidden
+      // The oldest ended ones, since rows come by number. Living graphs are never hidden.
       rows.removeAll { row in
         guard left > 0, GraphOutcome(row.state) != nil else { return false }
         left -= 1
@@ -98,6 +104,7 @@ struct List: Command {
     }
   }
 
+  /// Prints each page before the next is asked for, and stops asking when the table is full.
   private func listOperations(
     _ selection: Selection, _ selector: String, _ reader: Reader, _ console: Console
   ) async throws {
@@ -122,7 +129,8 @@ struct List: Command {
   }
 }
 
-/// Prints operations on stdout in the requested format, page by page.
+/// Prints operations on stdout in the requested format, page by page. JSON is one document over all
+/// pages, so that it has to be ended.
 struct OperationListing {
   let console: Console
   private var listing: JSONListing?
@@ -133,6 +141,7 @@ struct OperationListing {
     if console.wantsJSON { listing = JSONListing("operations", format: console.listFormat) }
   }
 
+  /// The titles stand once, above the first page. Column widths are those of each page.
   mutating func show(_ opened: OpenedRows) throws {
     let rows = opened.rows
     guard !rows.isEmpty else { return }
@@ -150,6 +159,7 @@ struct OperationListing {
     isFirst = false
   }
 
+  /// Closes the document. Call it once, also after no rows.
   mutating func end() throws {
     listing?.end()
     if let bytes = listing?.take() { try console.write(bytes: bytes) }

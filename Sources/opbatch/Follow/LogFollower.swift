@@ -12,6 +12,7 @@ final class LogFollower: Sendable {
     var attempt: UInt32
     var hasEnded: Bool
   }
+  /// Written by the task that listens, read by the one that prints. `rows` never changes.
   private struct State {
     var lives: [OperationID: Life] = [:]
     var rows: [OperationRow] = []
@@ -48,7 +49,8 @@ final class LogFollower: Sendable {
 
   var count: Int { state.withLock { $0.rows.count } }
 
-  /// Applies events until its task is cancelled.
+  /// Applies events until its task is cancelled. Never ends by itself; `read` ends first and takes
+  /// it along.
   func listen() async throws {
     for try await batch in reader.connection.events(subscription) {
       state.withLock { state in
@@ -78,6 +80,7 @@ final class LogFollower: Sendable {
       lines == nil ? [] : Set(state.withLock { $0.rows.filter { $0.attempt > 0 } }.map(\.id))
     var waiting = state.withLock { $0.rows }
     var tails: [LogTail] = []
+    // Doubled while nothing comes: each round costs a request for every stream of every open log.
     var pause = Self.shortest
     while true {
       let lives = state.withLock { $0.lives }

@@ -26,6 +26,8 @@ final class LogPrinter {
     self.isSplit = isSplit
   }
 
+  /// Whole lines are printed at once, so that lines of two operations never mix. Without a prefix
+  /// and into a pipe the bytes go through as they are, lines or not.
   func show(_ bytes: [UInt8], of path: String, _ stream: LogStream) throws {
     let toError = isSplit && stream == .standardError
     let isTerminal = toError ? console.errorIsTerminal : console.outputIsTerminal
@@ -57,6 +59,7 @@ final class LogPrinter {
   /// Prints a remark between the lines.
   func say(_ text: String) { console.say(text) }
 
+  /// An unfinished line with a prefix gets a line end, or the next prefix would stand behind it.
   private func flush(_ key: Key) throws {
     guard let bytes = open.removeValue(forKey: key), !bytes.isEmpty else { return }
     let toError = isSplit && key.stream == .standardError
@@ -66,6 +69,7 @@ final class LogPrinter {
     try write(text, toError: toError)
   }
 
+  /// Puts the prefix before each line. Log bytes are made safe on a terminal only (G38).
   private func dressed(_ lines: ArraySlice<UInt8>, _ path: String, isTerminal: Bool) -> [UInt8] {
     guard isPrefixed else { return Array(safeLog(lines).utf8) }
     let style = console.outputStyle
@@ -82,6 +86,7 @@ final class LogPrinter {
     return result
   }
 
+  /// A lost stderr ends nothing; a lost stdout does.
   private func write(_ bytes: [UInt8], toError: Bool) throws {
     if toError { console.say(bytes: bytes) } else { try console.write(bytes: bytes) }
   }

@@ -1,4 +1,7 @@
-// `opbatch logs`: the output of operations; with -f, their new output.
+// `opbatch logs`: the output of operations; with -f, their new output. The bytes are at the worker
+// that ran the attempt; the coordinator asks it for each piece and stores nothing. So a log may be
+// gone with its worker. `LogTail` is a position in one log, `LogFollower` follows many,
+// `LogPrinter` makes them safe and readable.
 
 import ArgumentParser
 import OpClusterClient
@@ -52,6 +55,7 @@ struct Logs: Command {
     }
     let selection = try filters.selection(selector)
     let streams: [LogStream] =
+      // Both flags mean the same as none.
       stdout == stderr
       ? [.standardOutput, .standardError]
       : stdout ? [.standardOutput] : [.standardError]
@@ -70,7 +74,9 @@ struct Logs: Command {
     }
   }
 
-  /// Prints the operations in turn, each stream from its beginning to its present end.
+  /// Prints the operations in turn, each stream from its beginning to its present end. The rows are
+  /// read first and the logs afterwards: reading logs may take long, and pages would change
+  /// meanwhile. Costs memory for each operation that has started.
   private func printLogs(
     _ selection: Selection, _ streams: [LogStream], _ reader: Reader, _ console: Console
   ) async throws -> ExitStatus {
@@ -105,6 +111,7 @@ struct Logs: Command {
       }
       try printer.flush()
     }
+    // One readable log is enough: logs of older operations may have been let go.
     if found || rows.isEmpty == false && missing == 0 { return .success }
     throw Failure(
       .nothingSelected, code: "no_such_log",
@@ -114,6 +121,7 @@ struct Logs: Command {
       hint: rows.isEmpty ? "opbatch why \(safe(selector)) says what it waits for" : "")
   }
 
+  /// Ends when all operations have ended and their logs were read to the end.
   private func followLogs(
     _ selection: Selection, _ streams: [LogStream], _ reader: Reader, _ console: Console
   ) async throws -> ExitStatus {

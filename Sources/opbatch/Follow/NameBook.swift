@@ -80,6 +80,7 @@ struct NameBook: EventNames {
     default:
       if queues.use(queue) { return }
       var name: String?
+      // One request brings all names: the next events are mostly about other queues.
       for row in try await source.queues() {
         if row.queue == queue { name = row.settings.name }
         if !queues.use(row.queue) { queues.insert(row.settings.name, for: row.queue) }

@@ -7,7 +7,8 @@ import OpClusterWire
 
 extension OperationRow {
   /// Returns the row with a command's outputs as `key=value` lines and a registered type's value as
-  /// JSON. Other bytes stay as they are.
+  /// JSON. Other bytes stay as they are. A user's bytes may be valid for several formats; what is
+  /// JSON already is left alone.
   func withReadableOutputs() -> OperationRow {
     var row = self
     row.result = result?.withReadableOutputs()
@@ -93,7 +94,8 @@ struct OpenedRows {
 
 extension Reader {
   /// Decodes rows from the coordinator. Requests the structure of each graph with an output among
-  /// the rows.
+  /// the rows. Only the structure says which rows are block operations: their results look like any
+  /// output. At most as many requests as the page has graphs.
   func opened(_ rows: [OperationRow]) async throws -> OpenedRows {
     var result = OpenedRows(rows: rows)
     var works: [GraphID: [String: String]] = [:]

@@ -64,11 +64,14 @@ actor ProgressPainter {
     try paint(final ?? follower.now.graphs)
   }
 
+  /// Programs and quiet mode get no frames.
   private func paint(_ graphs: [GraphProgress]) throws {
     guard console.format == .table, !console.isQuiet else { return }
     if console.outputIsTerminal { try paintTable(graphs) } else { try paintLines(graphs) }
   }
 
+  /// The newest graphs, with at least three lines each; the height is asked for anew, since
+  /// terminals are resized.
   private func paintTable(_ graphs: [GraphProgress]) throws {
     var style = console.outputStyle
     let width = style.width ?? 80
@@ -84,6 +87,7 @@ actor ProgressPainter {
     try console.repaint(redraw.repaint(lines, width: width))
   }
 
+  /// Into a file a line is written only when there is news: `PlainProgress` decides.
   private func paintLines(_ graphs: [GraphProgress]) throws {
     let style = console.outputStyle
     let passed = ContinuousClock.now - start

@@ -1,4 +1,6 @@
-// Requests of the following commands: pages of rows, structures, the newest event.
+// Requests of the following commands: pages of rows, structures, the newest event. Each function is
+// one request, or one for each page; none keeps anything. A reply of another kind than asked for is
+// an error of the build (70).
 
 import OpClusterClient
 import OpClusterModel
@@ -14,7 +16,9 @@ struct Reader: Sendable {
     try await connection.request(request, timeout: timeout)
   }
 
-  /// Calls `body` with each page of graphs until it returns false.
+  /// Calls `body` with each page of graphs until it returns false. A page has a thousand rows. The
+  /// next begins behind the last row of the one before, so that graphs that come or go meanwhile
+  /// neither repeat nor hide another.
   func graphs(_ selection: Selection, _ body: ([GraphRow]) throws -> Bool) async throws {
     var after: GraphID?
     while true {
@@ -27,6 +31,7 @@ struct Reader: Sendable {
     }
   }
 
+  /// All rows at once: up to the graphs that the history keeps.
   func allGraphs(_ selection: Selection) async throws -> [GraphRow] {
     var all: [GraphRow] = []
     try await graphs(selection) { rows in
@@ -60,6 +65,7 @@ struct Reader: Sendable {
     return (opened.rows, more)
   }
 
+  /// `limit` is cut to one page. Decoding may cost a request for each graph among the rows.
   func firstOpened(
     _ selection: Selection, limit: Int
   ) async throws -> (rows: OpenedRows, more: Bool) {
@@ -87,6 +93,8 @@ struct Reader: Sendable {
       source: source.map { OperationPath($0) }, style)
   }
 
+  /// Stages, edges and counts, of a living graph or from the history; its event position says which
+  /// events it contains.
   func structure(_ graph: GraphID) async throws -> GraphStructure {
     guard case .structure(let structure) = try await ask(.structure(.graph(graph))) else {
       throw Failure.unexpectedReply("structure")
@@ -94,6 +102,7 @@ struct Reader: Sendable {
     return structure
   }
 
+  /// At most a hundred; the flag says whether there were more.
   func explanations(_ selection: Selection) async throws -> (rows: [Explanation], more: Bool) {
     guard case .explanations(let rows, let more) = try await ask(.explain(selection)) else {
       throw Failure.unexpectedReply("explain")
@@ -118,6 +127,7 @@ struct Reader: Sendable {
     try await allQueues { try await ask($0) }
   }
 
+  /// All workers in one reply, with those that are down.
   func workers() async throws -> [WorkerRow] {
     guard case .workers(let rows) = try await ask(.workers) else {
       throw Failure.unexpectedReply("workers")
@@ -133,6 +143,8 @@ struct Reader: Sendable {
     return lastEvent
   }
 
+  /// A negative offset counts from the end. The reply has at most `Limits.logChunkBytes`. Refused
+  /// if the attempt has no log, or its worker is away.
   func log(
     _ attempt: AttemptSelection, _ stream: LogStream, offset: Int64
   ) async throws(ClientError) -> LogChunk? {
@@ -172,7 +184,8 @@ extension Selection {
     return selection
   }
 
-  /// Selects exactly this operation.
+  /// Selects exactly this operation. By its name and element rather than its number, since
+  /// selections know no numbers of operations.
   static func operation(_ row: OperationRow) -> Selection {
     var selection = Selection.graph(row.id.graph)
     selection.operation = row.name

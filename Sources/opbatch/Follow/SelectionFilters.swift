@@ -4,6 +4,7 @@ import ArgumentParser
 import OpClusterModel
 import OpClusterPresentation
 
+/// Part of the selection that is sent, so that only what matches comes back.
 struct SelectionFilters: ParsableArguments {
   @Option(help: ArgumentHelp("Only those in one of these states.", valueName: "states"))
   var state: String?
@@ -32,7 +33,8 @@ struct SelectionFilters: ParsableArguments {
   /// Selects all graphs that pass the filters, apart from their states.
   func ofGraphs() throws(Failure) -> Selection { try adding(to: Selection(graphs: .all)) }
 
-  /// The states of graphs, for lists of graphs.
+  /// The states of graphs, for lists of graphs. Graphs have fewer states than operations, so that
+  /// the same option takes other words.
   func graphStates() throws(Failure) -> [GraphRow.State] {
     var states: [GraphRow.State] = []
     for word in (state ?? "").split(separator: ",") {
@@ -48,6 +50,7 @@ struct SelectionFilters: ParsableArguments {
     return states
   }
 
+  /// The coordinator has the same limit of labels; here it is an error of the command line.
   private func adding(to base: Selection) throws(Failure) -> Selection {
     var selection = base
     do throws(SelectorError) {

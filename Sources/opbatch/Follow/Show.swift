@@ -1,4 +1,5 @@
-// `opbatch show`: one graph or operation in full.
+// `opbatch show`: one graph or operation in full. Of several it shows the first pages and says how
+// many more there are; JSON has all. `opbatch ls` is the list, and `opbatch why` the reasons.
 
 import ArgumentParser
 import OpClusterClient
@@ -26,6 +27,7 @@ struct Show: Command {
   /// Maximum number of pages for one selector.
   private static let maximumPages = 20
 
+  /// `naming` turns an empty answer into a hint at the name that may have been meant.
   func perform(_ console: Console) async throws -> ExitStatus {
     let selection = try filters.selection(selector)
     return try await withConnection { connection in
@@ -37,6 +39,7 @@ struct Show: Command {
     }
   }
 
+  /// A filter of operations makes a page of operations even of a selector of graphs.
   private func show(_ selection: Selection, _ reader: Reader, _ console: Console) async throws {
     switch console.format {
     case .json, .jsonl: try await showJSON(selection, reader, console)
@@ -49,6 +52,7 @@ struct Show: Command {
     }
   }
 
+  /// Page by page: a graph of a million operations never stands in memory as a whole.
   private func showJSON(_ selection: Selection, _ reader: Reader, _ console: Console) async throws {
     var total = 0
     var output = OperationListing(console: console)
@@ -61,6 +65,7 @@ struct Show: Command {
     try output.end()
   }
 
+  /// A request for each graph shown, since only the structure has the stages.
   private func showGraphs(
     _ selection: Selection, _ reader: Reader, _ console: Console
   ) async throws {
@@ -78,6 +83,8 @@ struct Show: Command {
     if hidden > 0 { console.say("… \(shownCount(hidden, "more graph")): opbatch ls -a") }
   }
 
+  /// A few requests for each operation shown: its row, the structure of its graph, and where it was
+  /// taken over from.
   private func showOperations(
     _ selection: Selection, _ reader: Reader, _ console: Console
   ) async throws {

@@ -18,6 +18,8 @@ struct Story: Command {
   /// Maximum number of operations whose present state follows the events.
   private static let maximumPages = 20
 
+  /// Events from the first one on, so that the journal's whole log may be searched; `events
+  /// --since` is quicker. Events that the log has let go are missing at the beginning.
   func perform(_ console: Console) async throws -> ExitStatus {
     let selection = try Selectors.selection(selector)
     return try await withConnection { connection in

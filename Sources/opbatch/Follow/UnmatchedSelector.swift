@@ -21,7 +21,9 @@ extension Reader {
     }
   }
 
-  /// Returns the failure for a selector that matched nothing.
+  /// Returns the failure for a selector that matched nothing. Costs two requests, after a failure
+  /// only. An error of these is ignored: the first message is true without the hint. Near names are
+  /// offered only where the selector means exactly one graph.
   func nothing(_ text: String, _ selection: Selection) async -> Failure {
     var failure = Failure.nothingSelected(text)
     let graphs = Selection(graphs: selection.graphs)

@@ -1,4 +1,6 @@
-// `opbatch wait`: returns when graphs or operations have ended, with their status.
+// `opbatch wait`: returns when graphs or operations have ended, with their status. Selectors are
+// waited for one after the other, which takes no longer than waiting for them at once. A graph's
+// status comes from its row, which knows allowed failures; an operation's from its outcome.
 
 import ArgumentParser
 import OpClusterClient
@@ -6,6 +8,7 @@ import OpClusterModel
 import OpClusterPresentation
 import Synchronization
 
+/// No table while it waits and nothing to read afterwards: made for scripts.
 struct Wait: Command {
   static let configuration = CommandConfiguration(
     abstract: "Wait until graphs or operations have ended.",
@@ -54,6 +57,7 @@ struct Wait: Command {
     }
   }
 
+  /// Rows are read again at the end: an event has the outcome and not the counts.
   private func finish(
     _ waiting: WaitingResults, _ reader: Reader, _ console: Console
   ) async throws -> ExitStatus {
@@ -80,6 +84,7 @@ struct Wait: Command {
 final class WaitingResults: Sendable {
   private let state = Mutex((graphs: [GraphID](), status: ExitStatus.success, pinned: [String]()))
 
+  /// Two selectors may name one graph, which is told once.
   func add(_ result: Waiter.Result) {
     state.withLock { state in
       for graph in result.graphs where !state.graphs.contains(graph) { state.graphs.append(graph) }
@@ -118,6 +123,7 @@ enum Waiter {
     if rows.isEmpty, selection.graphs == .active { return Result() }
     guard !rows.isEmpty else { throw Failure.nothingSelected(text) }
     waiting.pin(selection, to: rows.map(\.graph))
+    // Subscribed by number: `last` and `active` would mean other graphs by then.
     var open = Set(rows.filter { GraphOutcome($0.state) == nil }.map(\.graph))
     let result = Result(graphs: rows.map(\.graph))
     if open.isEmpty { return result }
@@ -135,6 +141,8 @@ enum Waiter {
     throw CancellationError()
   }
 
+  /// Memory for each unfinished operation of the selection. An operation that enters the selection
+  /// later is not waited for.
   static func operations(
     _ selection: Selection, _ text: String, _ reader: Reader, _ waiting: WaitingResults
   ) async throws -> Result {

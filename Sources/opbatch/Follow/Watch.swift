@@ -1,4 +1,6 @@
 // `opbatch watch`: shows the stages of a graph live until it ends; without a terminal, plain lines.
+// `GraphFollower` keeps the state, `ProgressPainter` draws it, and `follow` ends both. Leaving
+// changes nothing in the cluster.
 
 import ArgumentParser
 import OpClusterClient
@@ -27,6 +29,7 @@ struct Watch: Command {
     return try await withConnection { connection in
       // The time limit covers watching as a whole, not each request.
       let reader = Reader(connection: connection, timeout: nil)
+      // Before the rows, so that nothing between the two is missed.
       let since = try await reader.lastEvent()
       let rows = try await reader.allGraphs(selection)
       guard !rows.isEmpty else { throw Failure.nothingSelected(selector) }
@@ -34,6 +37,7 @@ struct Watch: Command {
     }
   }
 
+  /// At most `GraphFollower.maximumGraphs` are followed; the status counts all of the selector.
   private func watchGraphs(
     _ rows: [GraphRow], since: UInt64, _ reader: Reader, _ console: Console
   ) async throws -> ExitStatus {
@@ -102,7 +106,8 @@ enum GraphEnding {
   }
 
   /// Shows the first failed operations of a graph on stderr. `keepsLogs` is false on a cluster that
-  /// ends with the command.
+  /// ends with the command. A few, since a whole list is one `ls` away. On stderr: stdout has the
+  /// rows.
   static func showFailures(
     _ row: GraphRow, _ reader: Reader, keepsLogs: Bool = true, _ console: Console
   ) async throws {

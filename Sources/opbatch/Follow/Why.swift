@@ -27,6 +27,8 @@ struct Why: Command {
   /// Maximum number of graphs that are explained.
   private static let maximumGraphs = 20
 
+  /// For people a graph is summed up in groups; anything narrower, and everything for programs, is
+  /// told operation by operation.
   func perform(_ console: Console) async throws -> ExitStatus {
     let selection = try filters.selection(selector)
     return try await withConnection { connection in
@@ -42,7 +44,8 @@ struct Why: Command {
     }
   }
 
-  /// Explains the failed and waiting operations of each graph, equal ones as one.
+  /// Explains the failed and waiting operations of each graph, equal ones as one. Up to 41 requests
+  /// for each graph (`WhySummary`).
   private func explainGraphs(
     _ selection: Selection, _ reader: Reader, _ console: Console
   ) async throws {
@@ -63,7 +66,8 @@ struct Why: Command {
   }
 
   /// Returns explanations of whole graphs for programs. Failed and waiting operations come first,
-  /// and are never cut off for succeeded ones.
+  /// and are never cut off for succeeded ones. One request for each group of states, of at most a
+  /// hundred explanations each.
   private func worstFirst(
     _ selection: Selection, _ reader: Reader
   ) async throws -> (rows: [Explanation], more: Bool) {
@@ -78,6 +82,7 @@ struct Why: Command {
     return (rows, isCut)
   }
 
+  /// The coordinator's sentences, with the ended attempts of the history if the operations are few.
   private func explainOperations(
     _ selection: Selection, _ reader: Reader, _ console: Console
   ) async throws {

@@ -19,6 +19,8 @@ struct WhySummary {
     [.skipped, .cancelled], [.dispatched, .executing],
   ]
 
+  /// One request for each state of each stage, until `questions` are used up. The states come in
+  /// the order of telling, so that the worst is never what is left out.
   init(_ graph: GraphID, _ reader: Reader) async throws {
     let structure = try await reader.structure(graph)
     row = structure.row
@@ -41,6 +43,8 @@ struct WhySummary {
     }
   }
 
+  /// Failed operations are read as rows, which have the worker's words; the others as explanations.
+  /// Those beyond the reply are counted and not told apart.
   private static func ask(
     _ graph: GraphID, _ stage: GraphStructure.Stage, _ state: StateWord, _ reader: Reader,
     _ grouping: inout WhyGrouping

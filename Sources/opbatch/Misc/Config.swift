@@ -18,6 +18,7 @@ struct ConfigShow: Command {
   @Flag(help: "Also show where each value comes from.") var origin = false
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  /// The value as text, and the place that it was taken from, for people.
   private struct Setting {
     var name: String
     var value: String
@@ -42,6 +43,7 @@ struct ConfigShow: Command {
           }
         })
     case .table:
+      // Names are ASCII and ours, so that characters are columns.
       let width = settings.reduce(0) { max($0, $1.name.count) }
       for setting in settings {
         let name = setting.name + String(repeating: " ", count: width - setting.name.count)
@@ -52,6 +54,8 @@ struct ConfigShow: Command {
     return .success
   }
 
+  /// Our own values first. The coordinator's are left out where it does not answer: the command is
+  /// for those who find out why.
   private func collect() async throws -> [Setting] {
     let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys)
     var settings = [

@@ -9,6 +9,7 @@ struct Schema: Command {
     discussion: "For editors: # yaml-language-server: $schema=opgraph-v1.schema.json")
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  /// The same text for every manifest; needs no cluster.
   func perform(_ console: Console) async throws -> ExitStatus {
     try console.write(ManifestSchema.text + "\n")
     return .success

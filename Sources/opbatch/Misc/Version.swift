@@ -1,4 +1,5 @@
-// `opbatch version`.
+// `opbatch version`. The protocol's range is what decides whether opbatch and a coordinator
+// understand each other, never the build's name (G32).
 
 import ArgumentParser
 import OpClusterModel

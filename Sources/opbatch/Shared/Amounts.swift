@@ -20,7 +20,8 @@ struct Amount: Equatable, Sendable, ExpressibleByArgument {
 }
 
 extension [Assignment] {
-  /// Combines several `--resource name=amount` options.
+  /// Combines several `--resource name=amount` options. Throws what the coordinator would refuse,
+  /// in the words of the option. The order is that of the command line.
   func namedAmounts() throws(ValidationError) -> [Resources.NamedAmount] {
     guard count <= Limits.customResources else {
       throw ValidationError("more than \(Limits.customResources) resources")

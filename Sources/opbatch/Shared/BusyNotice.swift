@@ -13,14 +13,17 @@ final class BusyNotice: Sendable {
 
   init(_ say: @escaping @Sendable (String) -> Void) { self.say = say }
 
+  /// The connection repeats the request by itself after `pause`; this only says so.
   func tell(_ refusal: Refusal, pause: Span, at now: ContinuousClock.Instant = .now) {
     if isDue(now) { say(Self.line(refusal, pause)) }
   }
 
+  /// Nothing is repeated here: the answer is decided and waits for the journal (G3).
   func tell(diskWait: Span, at now: ContinuousClock.Instant = .now) {
     if isDue(now) { say(Self.line(diskWait: diskWait)) }
   }
 
+  /// Both kinds share the time: a coordinator that is busy mostly waits for its disk as well.
   private func isDue(_ now: ContinuousClock.Instant) -> Bool {
     last.withLock { last in
       if let last, last.duration(to: now) < Self.pause { return false }

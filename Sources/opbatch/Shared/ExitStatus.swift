@@ -73,6 +73,7 @@ struct ExitStatus: Equatable, Sendable {
 }
 
 extension ExitStatus {
+  /// Every kind of error has one status, whatever command it happens in.
   init(_ kind: ClientError.Kind) {
     switch kind {
     case .unreachable, .connectionLost: self = .unreachable

@@ -49,6 +49,7 @@ struct Failure: Error {
 }
 
 extension Failure {
+  /// The words are part of the output for programs: a case may be added and none renamed.
   init(_ error: ClientError) {
     let code =
       switch error.kind {

@@ -4,6 +4,7 @@
 import OpClusterPresentation
 
 /// - Parameter width: The terminal's width; nil leaves lines unchanged.
+/// Text without these sections is only wrapped. Costs its length.
 func arrangedHelp(_ text: String, width: Int?) -> String {
   var sections = sections(of: text)
   if let common = sections.firstIndex(where: { $0.first == "COMMON OPTIONS:" }),

@@ -1,9 +1,11 @@
 // The options of every command, and the small value types of the command line. ArgumentParser
-// parses them before anything else happens.
+// parses them before anything else happens. A value type returns nil for a text that it does not
+// take, and ArgumentParser says which option it was.
 
 import ArgumentParser
 import OpClusterModel
 
+/// In every command under the same names, except `import`, which has a file behind `-o`.
 struct GlobalOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -27,6 +29,7 @@ struct GlobalOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Say nothing but data and errors.")
   var quiet = false
 
+  /// A limit of nothing would end every command before its first answer.
   func validate() throws {
     if let timeout, timeout.milliseconds == 0 {
       throw ValidationError("--timeout must be longer than nothing; leave it out to wait for ever")
@@ -72,14 +75,17 @@ struct TimeLength: Equatable, Sendable, ExpressibleByArgument {
     case "d": unit = 24 * 3_600_000
     default: return nil
     }
+    // A longer one would not fit into the sums with the present time.
     guard number * unit <= Double(TimeLength.longest) else { return nil }
     milliseconds = Int64(number * unit)
   }
 
+  /// For the help page.
   var defaultValueDescription: String { "\(milliseconds / 1000)s" }
 }
 
-/// `KEY=VALUE` of an option that may be repeated.
+/// `KEY=VALUE` of an option that may be repeated. The key has at least one character. The value may
+/// be empty and may have further `=`.
 struct Assignment: Equatable, Sendable, ExpressibleByArgument {
   var key: String
   var value: String

@@ -18,7 +18,8 @@ struct Session {
 }
 
 extension Command {
-  /// Connects to the configured coordinator; fails without one.
+  /// Connects to the configured coordinator; fails without one. For commands that look at or change
+  /// something: a cluster of their own would be empty.
   func connect() async throws -> ClusterConnection {
     guard let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys) else {
       throw Failure(
@@ -32,7 +33,7 @@ extension Command {
 
   /// Connects to the configured coordinator, or starts a cluster for this command if none is
   /// configured. A configured coordinator that does not answer is an error, never a silent local
-  /// run.
+  /// run. For commands that bring their own work: run, demo, and submit where it stays.
   func openSession(workers: Int = 2, _ console: Console) async throws -> Session {
     if let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys) {
       return Session(connection: try await connect(to: address), embedded: nil)
@@ -44,7 +45,8 @@ extension Command {
     return Session(connection: cluster.connection, embedded: cluster)
   }
 
-  /// Runs `body` with a connection and closes it afterwards.
+  /// Runs `body` with a connection and closes it afterwards. Closing says goodbye, so that the
+  /// coordinator need not wait for silence.
   func withConnection<Value>(
     _ body: (ClusterConnection) async throws -> Value
   ) async throws -> Value {
@@ -66,6 +68,9 @@ extension Command {
     try await connection.request(request, timeout: global.timeout?.duration)
   }
 
+  /// Waits three seconds at most: a coordinator on the same network answers in milliseconds, and a
+  /// wrong address never. Every error names the source of the address, since there are several
+  /// places that one may come from.
   private func connect(to address: ClusterAddress) async throws -> ClusterConnection {
     let deadline = min(global.timeout?.duration ?? .seconds(3), .seconds(3))
     do {

@@ -4,7 +4,9 @@ import ArgumentParser
 import OpClusterPresentation
 
 enum UsageError {
-  /// Returns the output format of a command line, as far as it can be parsed.
+  /// Returns the output format of a command line, as far as it can be parsed. An error before
+  /// parsing has no `GlobalOptions`. Programs that ask for JSON get the error as JSON all the same.
+  /// Words behind `--` are a command's own.
   static func format(of arguments: [String]) -> OutputFormat {
     for (at, argument) in arguments.enumerated() {
       if argument == "--" { break }
@@ -24,6 +26,8 @@ enum UsageError {
     return .table
   }
 
+  /// Goes down the command tree by the words, so that the advice names the command that was meant.
+  /// ArgumentParser itself knows no near names of commands.
   static func failure(_ error: any Error, _ arguments: [String]) -> Failure {
     var known = "opbatch"
     var level: any ParsableCommand.Type = Opbatch.self

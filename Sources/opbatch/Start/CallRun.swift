@@ -1,4 +1,6 @@
-// `run --call`: runs one call of an operation type; its output becomes ours.
+// `run --call`: runs one call of an operation type; its output becomes ours. The input travels as
+// JSON text, and the worker decodes it: only it knows the type. `CommandRun` is the counterpart for
+// commands, whose output is a stream.
 
 import OpClusterClient
 import OpClusterModel
@@ -11,7 +13,8 @@ struct CallRequest: Equatable {
   /// JSON; empty for none.
   var input: [UInt8]
 
-  /// Parses `NAME` or `NAME@VERSION`.
+  /// Parses `NAME` or `NAME@VERSION`. A name has 1 to 128 bytes; a version is 1 or more, and 1 if
+  /// none is given.
   static func type(_ text: String) throws(Failure) -> OperationType {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
     guard parts.count <= 2, (1...Limits.nameBytes).contains(parts[0].utf8.count) else {
@@ -29,7 +32,9 @@ struct CallRequest: Equatable {
     return type
   }
 
-  /// Reads JSON itself, `@FILE`, or `-` for stdin; checks it before anything is sent.
+  /// Reads JSON itself, `@FILE`, or `-` for stdin; checks it before anything is sent. Throws what
+  /// is wrong with its place. The limit is that of one argument, since the input is the payload of
+  /// one template.
   static func input(_ text: String?) throws(Failure) -> [UInt8] {
     guard let text else { return [] }
     var name = "--input"
@@ -66,7 +71,8 @@ struct CallRequest: Equatable {
     return bytes
   }
 
-  /// Returns `at its end` or `at line 2, column 5`.
+  /// Returns `at its end` or `at line 2, column 5`. Columns count characters, not bytes, as editors
+  /// do.
   private static func place(_ offset: Int, _ bytes: [UInt8]) -> String {
     guard offset < bytes.count else { return "at its end" }
     let before = bytes[..<offset]
@@ -76,6 +82,7 @@ struct CallRequest: Equatable {
     return "at line \(line), column \(column)"
   }
 
+  /// A graph of one operation, called after the type. The resources are those of `JobOptions`.
   func submission() -> GraphSubmission {
     var template = OperationTemplate(name: "run", work: .call(type))
     template.payload = input
@@ -92,6 +99,8 @@ struct CallRun {
   let console: Console
   let timeout: Duration?
 
+  /// Prints the value on success and nothing else on stdout, so that it can be piped on. Always
+  /// ends in one line end.
   func run(_ request: CallRequest, _ submission: GraphSubmission) async throws -> ExitStatus {
     try await checkType(request.type)
     let graph = try await GraphRun.submit(submission, session.connection).graph
@@ -107,6 +116,7 @@ struct CallRun {
     return status
   }
 
+  /// The second task says why nothing begins, and never ends the group by itself.
   private func untilEnd(of graph: GraphID) async throws -> ExitStatus {
     let run = GraphRun(session: session, console: console, timeout: timeout)
     let notice = WaitingNotice(session.connection, console)

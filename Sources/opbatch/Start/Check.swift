@@ -1,4 +1,6 @@
-// `opbatch check`: compiles a manifest as for a submission, without a coordinator.
+// `opbatch check`: compiles a manifest as for a submission, without a coordinator. It finds all
+// that the compiler can know. Names of cluster queues, types of workers and room are known to the
+// coordinator alone, and `submit` warns of them (`Placement`).
 
 import ArgumentParser
 import OpClusterManifest
@@ -29,6 +31,8 @@ struct Check: Command {
   @Flag(help: "Show each element of an array with its command.") var expand = false
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  /// For people errors are thrown, as in `submit`; for programs they are data on stdout, with the
+  /// status 65.
   func perform(_ console: Console) async throws -> ExitStatus {
     let source = ManifestSource(path: file, parameters: parameters)
     guard !console.wantsJSON else { return try checkForPrograms(source, console) }
@@ -56,6 +60,8 @@ struct Check: Command {
     return manifest == nil ? .badInput : .success
   }
 
+  /// One line for each stage, cut to the width of the terminal. An array of a million is one line,
+  /// unless `--expand`.
   private func showTable(_ manifest: CompiledManifest, _ console: Console) throws {
     let submission = manifest.submission
     let style = console.outputStyle
@@ -81,7 +87,9 @@ struct Check: Command {
   /// Maximum number of needs of an operation in the table; JSON has all.
   private static let needsShown = 3
 
-  /// Lays out columns two blanks apart, cut to the terminal. The last column is not padded.
+  /// Lays out columns two blanks apart, cut to the terminal. The last column is not padded. Pads by
+  /// the width on a terminal, which differs from the number of characters. The last column is not
+  /// padded, so that no line ends in blanks.
   private static func columns(_ rows: [[String]], width: Int?) -> [String] {
     let widths = rows[0].indices.map { at in
       rows.reduce(0) { max($0, displayWidth($1[at])) }
@@ -96,6 +104,8 @@ struct Check: Command {
     }
   }
 
+  /// Each element and its command, separated by a tab. Costs the elements, which are made one at a
+  /// time.
   private func showElements(_ manifest: CompiledManifest, _ console: Console) throws {
     for operation in manifest.expanded {
       for position in 0..<operation.count {
@@ -108,6 +118,7 @@ struct Check: Command {
     }
   }
 
+  /// A command of several lines shows that it goes on.
   private static func firstLine(_ command: String) -> String {
     let lines = safeLines(command)
     return (lines.first ?? "") + (lines.count > 1 ? " …" : "")
@@ -123,6 +134,7 @@ struct Check: Command {
     }
   }
 
+  /// One stage. The keys are those of a manifest, so that a program can compare the two.
   private func fields(_ operation: ExpandedOperation, _ json: inout JSONText) {
     json.field("name", operation.name)
     json.field("count", operation.count)

@@ -14,6 +14,7 @@ final class CommandRun: Sendable {
   private let timeout: Duration?
   private let life = Mutex(Life())
 
+  /// The events' view of the operation, shared by the tasks of `run`.
   private struct Life {
     /// The newest attempt; 0 before the first.
     var attempt: UInt32 = 0
@@ -57,7 +58,10 @@ final class CommandRun: Sendable {
     return submission
   }
 
+  /// Submits and stays to the end. Only `pump` ends the group: the operation may have ended before
+  /// its last output has arrived. An error of any task ends all.
   func run(_ submission: GraphSubmission) async throws -> ExitStatus {
+    // The position of before the submission, so that no event of the graph can be missed (S116).
     guard case .pong(_, _, let since) = try await connection.request(.ping) else {
       throw Failure.unexpectedReply("ping")
     }
@@ -98,7 +102,8 @@ final class CommandRun: Sendable {
     return try await status(of: graph)
   }
 
-  /// Cancels the operation when the time is up, as soon as it does not run.
+  /// Cancels the operation when the time is up, as soon as it does not run. While an attempt runs,
+  /// its worker counts the limit; a limit of ours beside it would count twice.
   private func giveUp(_ graph: GraphID) async throws {
     while true {
       let isOurs = life.withLock { life in

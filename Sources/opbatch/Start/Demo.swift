@@ -20,9 +20,13 @@ struct Demo: Command {
   var keep = false
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  // Ctrl-C has to end the own cluster and remove the folder.
   static var handlesInterrupts: Bool { true }
+  // Enough to see that several machines would share the work.
   private static let workers = 3
 
+  /// Makes a folder of its own in the temporary folder and removes it at the end, whatever
+  /// happened, unless `--keep`.
   func perform(_ console: Console) async throws -> ExitStatus {
     let folder = try Self.makeFolder()
     defer { if !keep { try? FileManager.default.removeItem(atPath: folder) } }
@@ -52,6 +56,7 @@ struct Demo: Command {
       connection: try await ClusterConnection.connect(to: cluster.address), embedded: nil)
   }
 
+  /// Compiles the manifest as `submit` would. No special path: the demo shows what users get.
   private func run(
     _ files: DemoFiles, _ folder: String, _ session: Session, _ console: Console
   ) async throws -> ExitStatus {
@@ -70,11 +75,13 @@ struct Demo: Command {
       of: graph, showsProgress: true, onInterrupt: keep ? .detach : .cancel)
     guard status == .success else { return status }
     let time = (ContinuousClock.now - start) / .milliseconds(1)
+    // The result is read before the session ends, since the own cluster's workers keep the logs.
     let result = try await DemoResult(graph, reader(session.connection))
     try result.show(files, milliseconds: Int64(time), console)
     return status
   }
 
+  /// Commands that can be typed as they stand: other ones when the cluster stays.
   private func sayWhatNext(_ folder: String, staysUp: Bool, _ console: Console) {
     console.say("")
     console.say("Next:")
@@ -98,6 +105,7 @@ struct Demo: Command {
     if keep { console.say("The files are in \(folder); 'opbatch down' ends the cluster.") }
   }
 
+  /// A name that cannot be guessed, and an error if it exists: the temporary folder is everybody's.
   private static func makeFolder() throws(Failure) -> String {
     let name = "opbatch-demo-\(String(UInt32.random(in: 0 ... .max), radix: 36))"
     let path = FileManager.default.temporaryDirectory.path + "/" + name

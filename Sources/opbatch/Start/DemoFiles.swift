@@ -10,6 +10,7 @@ struct DemoFiles {
 
   /// Maximum number of texts; keeps three workers busy for a second or two.
   private static let most = 60
+  /// Larger texts would make one element last longer than all others together.
   private static let largest = 400_000
 
   /// Finds texts and writes their list into the graph's folder.
@@ -17,6 +18,7 @@ struct DemoFiles {
     var files = DemoFiles(paths: [], bytes: 0)
     files.add(folder: "/usr/share/common-licenses", file: nil)
     files.add(folder: "/usr/share/doc", file: "copyright")
+    // Element 3 fails on purpose, so that it must exist.
     guard files.paths.count >= 3 else {
       throw Failure(
         .inputOutput, code: "no_files",
@@ -37,6 +39,7 @@ struct DemoFiles {
     for name in names.sorted() where paths.count < Self.most {
       let path = file.map { "\(folder)/\(name)/\($0)" } ?? "\(folder)/\(name)"
       guard case .success(let content) = Descriptor.contents(of: path, limit: Self.largest),
+        // A name with a line end would be two names in the list.
         content.count > 200, !path.contains("\n")
       else { continue }
       paths.append(path)

@@ -10,6 +10,8 @@ struct DemoResult {
   private let lines: [String]
   private let attempts: UInt32
 
+  /// Reads the log of `report` and the row of the element that fails at first. Only the first piece
+  /// of the log, 64 KiB, of which a report has eleven lines.
   init(_ graph: GraphID, _ reader: Reader) async throws {
     self.graph = graph
     var selection = Selection.graph(graph)
@@ -24,6 +26,7 @@ struct DemoResult {
     attempts = try await reader.firstOperations(selection, limit: 1).rows.first?.attempt ?? 0
   }
 
+  /// The result in the format of `-o`; only people get the bars.
   func show(_ files: DemoFiles, milliseconds: Int64, _ console: Console) throws {
     switch console.format {
     case .name: try console.writeLine("\(graph.number)")
@@ -48,6 +51,8 @@ struct DemoResult {
         + " in \(shownCount(files.paths.count, "text")), "
         + shownDuration(milliseconds: milliseconds)
     )
+    // `COUNT WORD`, as `top` wrote them. Other lines are passed over: the report is a command's
+    // output.
     let rows = lines.dropFirst().map { $0.split(separator: " ", maxSplits: 1).map(String.init) }
     let most = rows.compactMap { $0.first.flatMap { Int($0) } }.max() ?? 1
     for row in rows where row.count == 2 {

@@ -30,6 +30,7 @@ struct GraphRun {
     self.timeout = timeout
   }
 
+  // No limit for each request: `timeout` is one for the whole.
   private var reader: Reader { Reader(connection: session.connection, timeout: nil) }
 
   /// The coordinator's answer to a submission.
@@ -40,6 +41,7 @@ struct GraphRun {
     var repeated: Bool
   }
 
+  /// One request. Its key makes it safe to send again, which the connection does by itself.
   static func submit(
     _ submission: GraphSubmission, _ connection: ClusterConnection, timeout: Duration? = nil
   ) async throws -> Accepted {
@@ -50,7 +52,8 @@ struct GraphRun {
     return Accepted(graph: graph, operations: operations, repeated: repeated)
   }
 
-  /// Returns a unique key, so that the coordinator recognises a repeated message.
+  /// Returns a unique key, so that the coordinator recognises a repeated message. 128 random bits
+  /// in base 36.
   static func randomKey() -> SubmissionKey {
     let halves = (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }
     return SubmissionKey(halves.joined(separator: "-"))
@@ -60,6 +63,7 @@ struct GraphRun {
   func untilEnd(
     of graph: GraphID, showsProgress: Bool, onInterrupt: OnInterrupt
   ) async throws -> ExitStatus {
+    // Before the rows: what happens between the two is then told by an event.
     let since = try await reader.lastEvent()
     let rows = try await reader.allGraphs(.graph(graph))
     let follower = try await GraphFollower(rows, since: since, reader)
@@ -84,6 +88,8 @@ struct GraphRun {
     }
   }
 
+  /// Runs four tasks until the first has something to say: the follower, the painter, the
+  /// interrupts and the time limit. Leaving the group cancels the others.
   private func stay(
     with graph: GraphID, _ follower: GraphFollower, _ painter: ProgressPainter?,
     _ onInterrupt: OnInterrupt
@@ -154,6 +160,8 @@ struct GraphRun {
       : "told to end: cancelling; what runs may clean up. Another signal kills it"
   }
 
+  /// Cancels the whole graph. A limit of its own, so that a lost coordinator cannot keep an
+  /// interrupted command.
   static func stop(
     _ graph: GraphID, _ connection: ClusterConnection, _ reason: String, kill: Bool
   ) async throws {

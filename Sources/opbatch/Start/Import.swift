@@ -1,4 +1,6 @@
-// `opbatch import`: converts workflows of other systems to manifests.
+// `opbatch import`: converts workflows of other systems to manifests. The conversion is in
+// OpClusterManifest (`WfFormatImport`) and pure; this reads and writes. The result is a manifest
+// like any other, to be read and changed before it is submitted.
 
 import ArgumentParser
 import OpClusterManifest
@@ -22,7 +24,7 @@ struct ImportWfFormat: Command {
       Example: opbatch import wfformat montage.json --time-scale 0.01 -o montage.yaml
       """)
 
-  /// A larger trace is refused before it is read.
+  /// A larger trace is refused before it is read. Bounds the memory of an import.
   static let maximumBytes = 256 << 20
 
   @Argument(
@@ -48,6 +50,7 @@ struct ImportWfFormat: Command {
   /// The command has no common options: it talks to no coordinator, and its -o is a file.
   var global: GlobalOptions { GlobalOptions.defaults }
 
+  /// A text such as `nan` is refused as well: it is in no range.
   func validate() throws {
     for scale in [timeScale ?? 1, sizeScale] where !(0...1_000_000).contains(scale) {
       throw ValidationError("a scale is a number from 0 on")
@@ -67,6 +70,7 @@ struct ImportWfFormat: Command {
       try console.write(text)
       return .success
     }
+    // Written in place: a failed write leaves a part of the new manifest.
     if case .failed(let code) = Descriptor.replace(target, with: Array(text.utf8)) {
       throw Failure(
         .inputOutput, code: "cannot_write",
@@ -76,6 +80,7 @@ struct ImportWfFormat: Command {
     return .success
   }
 
+  /// An absent file is the user's mistake (65); anything else is the disk's (74).
   private func read() throws -> [UInt8] {
     switch Descriptor.contents(of: file, limit: Self.maximumBytes) {
     case .success(let bytes): return bytes

@@ -1,4 +1,6 @@
-// `opbatch init`: writes a first manifest to edit.
+// `opbatch init`: writes a first manifest to edit. Tests compile each example as it stands, so that
+// a change of the manifest's language shows here. The examples go from the least to a whole
+// workflow; each shows what the one before did not.
 
 import ArgumentParser
 
@@ -14,6 +16,7 @@ struct Initialize: Command {
   @Argument(help: "Which one.") var example: Example = .hello
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  /// To stdout and never to a file: nothing of the user's is overwritten. `-o` changes nothing.
   func perform(_ console: Console) async throws -> ExitStatus {
     try console.write(example.text)
     return .success
@@ -21,6 +24,7 @@ struct Initialize: Command {
 }
 
 extension Initialize.Example {
+  /// The comments inside are for the reader of a manifest, so that they say what a key does.
   var text: String {
     switch self {
     case .hello: Self.helloText
@@ -30,6 +34,7 @@ extension Initialize.Example {
     }
   }
 
+  // The least: two operations and one dependency.
   private static let helloText = #"""
     # Two operations; the second waits until the first has succeeded.
     version: 1
@@ -43,6 +48,7 @@ extension Initialize.Example {
 
     """#
 
+  // An array, parameters, a bound on parallelism and retries.
   private static let arrayText = #"""
     # An array: one operation for each element, then one that waits for all of them.
     # Submit with -p last=20 to change the parameter.
@@ -62,6 +68,7 @@ extension Initialize.Example {
 
     """#
 
+  // Element-by-element dependencies, resources, outputs, failures that stop nobody else.
   private static let bioText = #"""
     # Samples side by side; each step of a sample waits for its own sample only.
     version: 1
@@ -102,6 +109,7 @@ extension Initialize.Example {
 
     """#
 
+  // A matrix, a serial queue, and cleaning up after any outcome.
   private static let imagesText = #"""
     # A matrix: one operation for each combination, then one that publishes them in order.
     version: 1

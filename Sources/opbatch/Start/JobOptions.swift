@@ -1,5 +1,6 @@
 // The requirements of one command or call: `--cpus 4 --memory 2GiB --retry 3`. Shared by `run` and
-// `submit`; a manifest has its own keys for them.
+// `submit`; a manifest has its own keys for them. Whether a worker has as much is for the
+// coordinator to see; `Placement` warns.
 
 import ArgumentParser
 import OpClusterModel
@@ -44,6 +45,8 @@ struct JobOptions: ParsableArguments {
       && label.isEmpty && queue == nil && retry == 0
   }
 
+  /// The same bounds as the coordinator's, so that a wrong option is told as such (64) and before
+  /// anything is sent.
   func validate() throws {
     guard retry <= Self.mostRetries else {
       throw ValidationError("--retry is 0 to \(Self.mostRetries)")
@@ -59,7 +62,8 @@ struct JobOptions: ParsableArguments {
   /// The same limit as in a manifest.
   private static let mostRetries: UInt32 = 100
 
-  /// Applies the options to a graph of one operation.
+  /// Applies the options to a graph of one operation. Call it after the graph was made: it replaces
+  /// demand, requirements, retries and labels. Expects exactly one template.
   func apply(to submission: inout GraphSubmission) {
     submission.templates[0].demand = Resources(
       cpus: cpus?.value ?? ResourceAmount(1), memoryBytes: memory?.bytes ?? 0,
@@ -89,6 +93,7 @@ struct CommandOptions: ParsableArguments {
   @Flag(name: .customLong("no-stdin"), help: "Do not pass our stdin on to the command.")
   var ignoresInput = false
 
+  /// Whether no option was given.
   var isEmpty: Bool { environment.isEmpty && workdir == nil && !ignoresInput }
 
   /// Returns a graph of one operation that runs `command` with these options.
@@ -116,6 +121,8 @@ struct CommandOptions: ParsableArguments {
     return ThisProcess.realPath(path) ?? path
   }
 
+  /// The variables in the order given. Refuses those that change what the command loads (G38),
+  /// before anything is sent; the worker refuses them again.
   private func variables() throws(Failure) -> [Assignment] {
     var result: [Assignment] = []
     for text in environment {

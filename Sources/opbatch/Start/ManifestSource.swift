@@ -1,4 +1,6 @@
-// Reads and compiles a manifest's file and shows the findings. Used by submit, run and check.
+// Reads and compiles a manifest's file and shows the findings. Used by submit, run, check and demo.
+// The compiler is pure; what it may know of this machine is handed to it here: the base folder, the
+// working folder, the parameters, and how payloads are encoded.
 
 import OpClusterManifest
 import OpClusterModel
@@ -14,7 +16,8 @@ struct CompiledManifest {
 
 /// A manifest by its path; `-` is stdin.
 struct ManifestSource {
-  /// The limit of the interface, in bytes.
+  /// The limit of the interface, in bytes. A larger text is refused before it is parsed, since
+  /// parsing takes many times its size.
   static let maximumBytes = 64 << 20
 
   var path: String
@@ -53,6 +56,8 @@ struct ManifestSource {
     return CompiledManifest(submission: submission, expanded: result.expanded)
   }
 
+  /// The last of equal parameters wins. The encoders are handed in because OpClusterManifest does
+  /// not know the wire.
   private func result(
     _ source: String, _ baseFolder: String, _ workingFolder: String
   ) -> ManifestCompiler.Compilation {
@@ -68,12 +73,15 @@ struct ManifestSource {
         blockElement: { Wire.encode(blockElement: $0) }))
   }
 
+  /// Widths are those of a terminal, so that carets stand below what they mean.
   private func renderer(_ source: String, _ console: Console) -> DiagnosticRenderer {
     DiagnosticRenderer(source: source, file: shownName, color: console.errorStyle.usesColour) {
       displayWidth($0)
     }
   }
 
+  /// The first error as the message, since programs and logs show one line, and all findings as the
+  /// text for people.
   private func failure(
     _ diagnostics: [Diagnostic], _ source: String, _ console: Console
   ) -> Failure {
@@ -91,6 +99,8 @@ struct ManifestSource {
     return failure
   }
 
+  /// The whole text. Invalid UTF-8 is refused rather than repaired: a repaired name would be
+  /// another name.
   private func read() throws(Failure) -> String {
     let result =
       isStandardInput

@@ -1,5 +1,7 @@
 // Finds the operations of a submission that no present worker could ever run, and why, before
-// anybody waits for them. The first half is pure.
+// anybody waits for them. The first half is pure. Nothing here refuses anything: a worker that can
+// run it may come later (S61), so that a finding is a warning. `Obstacles` in OpClusterScheduling
+// says the same of operations that have been submitted.
 
 import OpClusterClient
 import OpClusterModel
@@ -18,7 +20,8 @@ enum Placement {
     var requirements: [LabelRequirement]
   }
 
-  /// Returns a sentence for each kind of operation that no worker could run.
+  /// Returns a sentence for each kind of operation that no worker could run. Costs templates, and
+  /// kinds times workers. Templates of the same wish are compared once.
   static func objections(_ submission: GraphSubmission, _ workers: [WorkerRow]) -> [String] {
     var wishes: [Wish] = []
     var names: [Wish: (first: String, more: Int)] = [:]
@@ -34,6 +37,7 @@ enum Placement {
       }
     }
     if wishes.isEmpty { return [] }
+    // One sentence for all: each kind would say the same.
     guard !workers.isEmpty else {
       return ["no worker is there; everything waits until one comes"]
     }
@@ -75,6 +79,8 @@ enum Placement {
       row.capacity.covers(wish.demand) && wish.requirements.allSatisfy { $0.isMet(by: row.labels) }
         && types.allSatisfy { isServed($0, by: row) }
     }
+    // The rest is for the sentence: first what nobody has at all, then what nobody has enough of.
+    // Several workers may each have a part.
     if isRunnable { return nil }
     for type in types where !workers.contains(where: { isServed(type, by: $0) }) {
       return "none has the operation type '\(type.name)' version \(type.version)"
@@ -113,6 +119,7 @@ enum Placement {
     return nil
   }
 
+  /// The demand in words, without what it asks nothing of.
   private static func wanted(_ demand: Resources) -> String {
     var parts = ["\(shownAmount(demand.cpus)) cpus"]
     if demand.memoryBytes > 0 { parts.append("\(shownSize(demand.memoryBytes)) of memory") }
@@ -138,7 +145,10 @@ enum PlacementNotice {
   }
 
   /// The time between two checks of a watched graph.
+  // Long beside the questions that a check asks: the coordinator answers them by looking at all
+  // workers.
   private static let pause = Duration.seconds(15)
+  // A worker that is just connecting is not worth a warning.
   private static let patience = Duration.seconds(2)
   /// Maximum number of graphs that are checked.
   private static let graphs = 5

@@ -1,5 +1,7 @@
 // `opbatch run`: runs a manifest, one command or one call, from submission to end, and returns its
-// status.
+// status. The three differ in whose status and streams become ours: `GraphRun` follows a graph,
+// `CommandRun` one command, `CallRun` one call. All of them submit with a random key, so that a
+// request that is sent again makes no second graph (G19).
 
 import ArgumentParser
 import OpClusterClient
@@ -65,8 +67,11 @@ struct Run: Command {
 
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  // Ctrl-C cancels the graph rather than leaving it: nobody else waits for it.
   static var handlesInterrupts: Bool { true }
 
+  /// Exactly one of the three. Options of the others are refused rather than ignored, since a user
+  /// who gives them expects that they act.
   func validate() throws {
     guard [manifest != nil, call != nil, !command.isEmpty].count(where: { $0 }) == 1 else {
       throw ValidationError(
@@ -84,14 +89,18 @@ struct Run: Command {
     if call == nil, input != nil { throw ValidationError("--input is for --call") }
   }
 
+  /// Stdin belongs to the command on the cluster. A manifest or an input of `-` reads it by itself.
   var passesInput: Bool { !command.isEmpty && !commandOptions.ignoresInput }
 
+  /// Leads to one of the three. For a command, 125 is the status of everything that is our own
+  /// fault, as `env` and `timeout` do it.
   func perform(_ console: Console) async throws -> ExitStatus {
     if let call { return try await runCall(call, console) }
     if command.isEmpty { return try await runManifest(console) }
     do {
       return try await runCommand(console)
     } catch is OutputClosed {
+      // The reader of stdout has gone: an end in good order, as of any filter.
       throw OutputClosed(code: 0)
     } catch {
       // An error of ours must not look like the command's status.
@@ -100,6 +109,8 @@ struct Run: Command {
     }
   }
 
+  /// The graph goes on to its end, or is cancelled with us. Its output is shown at the end, when it
+  /// is of few operations.
   private func runManifest(_ console: Console) async throws -> ExitStatus {
     let source = ManifestSource(path: manifest ?? "-", parameters: parameters)
     var submission = try source.compile(console).submission
@@ -115,6 +126,7 @@ struct Run: Command {
     }
   }
 
+  /// Type and input are checked before a connection is made.
   private func runCall(_ call: String, _ console: Console) async throws -> ExitStatus {
     let request = CallRequest(
       type: try CallRequest.type(call), input: try CallRequest.input(input))
@@ -127,6 +139,8 @@ struct Run: Command {
     }
   }
 
+  /// The time limit travels with the command, so that it counts the running command alone;
+  /// `CommandRun` adds one until the start.
   private func runCommand(_ console: Console) async throws -> ExitStatus {
     var submission = try commandOptions.submission(command, timeout: global.timeout, console)
     job.apply(to: &submission)
@@ -138,6 +152,7 @@ struct Run: Command {
     }
   }
 
+  /// Ends the session on every path: an own cluster that is left behind would run on.
   private func inSession(
     _ console: Console, _ body: (Session) async throws -> ExitStatus
   ) async throws -> ExitStatus {

@@ -1,4 +1,6 @@
-// `opbatch submit`: submits a manifest; with an option, stays until the graph has ended.
+// `opbatch submit`: submits a manifest; with an option, stays until the graph has ended. `Run`
+// differs in that its graph ends with it. A submission is one message and is accepted as a whole or
+// not at all (S58, G2).
 
 import ArgumentParser
 import OpClusterClient
@@ -55,9 +57,12 @@ struct Submit: Command {
 
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  // Ctrl-C only leaves, and has to say how to come back.
   static var handlesInterrupts: Bool { true }
 
   var passesInput: Bool { !command.isEmpty && !commandOptions.ignoresInput }
+  /// Whether an own cluster would do: without staying, it would end at once and take the graph
+  /// along.
   private var stays: Bool { wait || watch }
 
   func validate() throws {
@@ -76,6 +81,7 @@ struct Submit: Command {
     }
   }
 
+  /// Compiles before it connects: an error of the manifest is shown also without a cluster.
   func perform(_ console: Console) async throws -> ExitStatus {
     var submission = try compiled(console)
     try Self.prepare(&submission, name: name, key: key)
@@ -94,6 +100,7 @@ struct Submit: Command {
     }
   }
 
+  /// The graph of the manifest, or a graph of one command. Nothing is sent yet.
   private func compiled(_ console: Console) throws -> GraphSubmission {
     guard command.isEmpty else {
       var submission = try commandOptions.submission(command, timeout: global.timeout, console)
@@ -103,6 +110,8 @@ struct Submit: Command {
     return try ManifestSource(path: file ?? "-", parameters: parameters).compile(console).submission
   }
 
+  /// Submits, tells the number, and stays if wanted. The number is told before anything else, so
+  /// that an interrupted user can find the graph.
   private func submit(
     _ submission: GraphSubmission, _ session: Session, _ console: Console
   ) async throws -> ExitStatus {
@@ -111,6 +120,7 @@ struct Submit: Command {
     let submitted = Submitted(accepted, submission.name)
     // With JSON, one document tells all: if the command stays, it comes at the end.
     if !stays || console.format != .json { try submitted.show(isHeld: hold, console) }
+    // A known key gives the earlier graph, about which the same was said then.
     if !accepted.repeated { await PlacementNotice.warn(submission, session, console) }
     guard stays else {
       if console.format == .table {
@@ -123,10 +133,13 @@ struct Submit: Command {
     run.submitted = submitted
     return try await run.untilEnd(
       of: accepted.graph, showsProgress: watch,
+      // An own cluster ends with the command, so that its graph cannot go on.
       onInterrupt: session.embedded == nil ? .detach : .cancel)
   }
 
-  /// Adds the submitter's values to a compiled manifest.
+  /// Adds the submitter's values to a compiled manifest. A name and a key are checked here rather
+  /// than by the coordinator, so that they fail as errors of the command line (64). Without a key a
+  /// random one is made, since a lost connection makes the client ask again (G19).
   static func prepare(
     _ submission: inout GraphSubmission, name: String?, key: String?
   ) throws(Failure) {
@@ -144,6 +157,7 @@ struct Submit: Command {
     } else {
       submission.key = GraphRun.randomKey()
     }
+    // For people who look for where a graph came from; it is no part of the fingerprint.
     submission.origin = ThisProcess.workingFolder
   }
 }

@@ -3,6 +3,8 @@
 import OpClusterModel
 import OpClusterPresentation
 
+/// The two answers differ by format: people see a line at once; a program that stays gets one
+/// document at the end.
 struct Submitted {
   private let accepted: GraphRun.Accepted
   private let name: String

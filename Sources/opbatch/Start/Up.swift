@@ -1,10 +1,15 @@
 // `opbatch up`, `down` and `status`: a local cluster of this user that stays in the background.
+// `BackgroundCluster` starts the daemons and writes down which processes they are; these commands
+// decide and print. There is one such cluster for each user of a machine. `Session` has the other
+// kind of own cluster, which ends with its command.
 
 import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Starts the daemons and returns when all workers have joined, or after `--timeout`, 15 s unless
+/// given. An `up` that runs already is left as it is, whatever was asked for.
 struct Up: Command {
   static let configuration = CommandConfiguration(
     abstract: "Start a local cluster in the background.",
@@ -30,7 +35,8 @@ struct Up: Command {
     _ = try offer()
   }
 
-  /// The resources that the workers share.
+  /// The resources that the workers share. Parsed twice, in `validate` and in `perform`: a command
+  /// is a value of its options, and has no room for anything else.
   private func offer() throws(ValidationError) -> SharedOffer {
     let setting = gpus.flatMap { GPUSetting($0) }
     if let gpus, setting == nil {
@@ -42,6 +48,7 @@ struct Up: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     if let running = try BackgroundCluster.running() {
       console.say("already running")
+      // Changing it would need new workers, and what they run would be lost.
       if gpus != nil || !resource.isEmpty {
         console.warn("what it offers stays as it is; 'opbatch down' and then 'up' change it")
       }
@@ -52,6 +59,8 @@ struct Up: Command {
     let cluster = try await BackgroundCluster.start(
       workers: workers, offer: try offer(), deadline: deadline)
     try BackgroundCluster.show(cluster, console)
+    // A configured coordinator comes before the own one: then commands would not reach what was
+    // started here.
     if let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys),
       address.origin != .up
     {
@@ -62,6 +71,7 @@ struct Up: Command {
   }
 }
 
+/// Ends the daemons in order and leaves the journal. Running twice is no error.
 struct Down: Command {
   static let configuration = CommandConfiguration(
     abstract: "End the local cluster that 'up' started.",
@@ -70,6 +80,7 @@ struct Down: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     guard let cluster = try BackgroundCluster.running() else {
+      // Workers may outlive a coordinator that was killed.
       let count = try await BackgroundCluster.endLeftovers()
       console.say(
         count == 0
@@ -87,6 +98,8 @@ struct Down: Command {
   }
 }
 
+/// Which cluster commands would go to, in the order in which they would look. Fails as they would
+/// where there is none.
 struct Status: Command {
   static let configuration = CommandConfiguration(
     abstract: "Say which cluster commands go to, and how it is.")
@@ -130,6 +143,7 @@ struct Status: Command {
 }
 
 extension BackgroundCluster {
+  /// The address is what other programs need, so that `-o name` is just that.
   static func show(_ cluster: BackgroundCluster, _ console: Console) throws {
     switch console.format {
     case .name: try console.writeLine(cluster.address)
@@ -153,6 +167,7 @@ extension BackgroundCluster {
     }
   }
 
+  /// Process numbers, logs and state, for those who look at the machine.
   static func showDaemons(_ cluster: BackgroundCluster, _ console: Console) throws {
     let names = cluster.daemons.map { "\($0.name) (\($0.process))" }
     try console.writeLine("daemons      \(names.joined(separator: ", "))")

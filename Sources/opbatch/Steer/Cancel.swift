@@ -1,4 +1,6 @@
-// `opbatch cancel`: asks graphs and operations to stop.
+// `opbatch cancel`: asks graphs and operations to stop. Each selector is one request and one commit
+// (S97); several selectors are several. The command returns when the coordinator knows of each
+// operation whether it had started (S91), not when what runs has ended.
 
 import ArgumentParser
 import OpClusterClient
@@ -42,6 +44,7 @@ struct Cancel: Command {
   @OptionGroup var filters: SelectionFilters
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  /// All selectors are parsed before the first request, so that a typing error cancels nothing.
   func perform(_ console: Console) async throws -> ExitStatus {
     guard reason.utf8.count <= Limits.reasonBytes else {
       throw Failure.usage("a reason has at most \(Limits.reasonBytes) bytes")
@@ -57,6 +60,7 @@ struct Cancel: Command {
             ? try await cancelDependents(text, selection, grace, reader)
             : try await cancel(text, .selection(selection), grace, connection)
         }
+        // An operation without dependents is no error; a selector that means nothing is.
         if !dependents, result.total == 0 { throw await reader.nothing(text, selection) }
         results.append(result)
       }
@@ -67,6 +71,7 @@ struct Cancel: Command {
 }
 
 extension Cancel {
+  /// The coordinator resolves the selection and marks all members in one commit.
   private func cancel(
     _ text: String, _ target: OperationTarget, _ grace: Span?, _ connection: ClusterConnection
   ) async throws -> CancelSummary {
@@ -103,6 +108,7 @@ extension Cancel {
           request, timeout: global.timeout?.duration)
       else { throw Failure.unexpectedReply("cancel") }
       let new = verdicts.filter { seen.insert($0.operation).inserted }
+      // Not listed by the coordinator, so that doubles among them cannot be seen.
       let hidden = total - UInt32(min(verdicts.count, Int(total)))
       all.add(new, total: UInt32(new.count) + hidden)
     }
@@ -134,6 +140,7 @@ struct CancelSummary {
     isPartial = isPartial || verdicts.count < Int(more)
   }
 
+  /// Among the listed operations alone.
   func count(_ verdict: CancelVerdict.Verdict) -> Int { counts[verdict] ?? 0 }
 
   static func show(_ results: [CancelSummary], key: String, _ console: Console) throws {
@@ -148,6 +155,7 @@ struct CancelSummary {
     }
   }
 
+  /// Names only verdicts that occurred, and says where it knows of a part.
   private var sentence: String {
     let words: [(CancelVerdict.Verdict, String)] = [
       (.cancelled, "cancelled"), (.executing, "asked to stop"),

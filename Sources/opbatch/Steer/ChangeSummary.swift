@@ -39,6 +39,8 @@ extension Command {
           guard case .changed(let changed, let unchanged) = reply else {
             throw Failure.unexpectedReply(verb)
           }
+          // Two settings of one selector change the same operations: the larger number is of
+          // operations, a sum would be of changes.
           result.changed = max(result.changed, changed)
           result.unchanged = max(result.unchanged, unchanged)
         }

@@ -5,6 +5,8 @@ import ArgumentParser
 import OpClusterModel
 import OpClusterPresentation
 
+/// Those that workers hold unstarted are recalled before the gate is closed; those that have
+/// started are counted as before (S44).
 struct Hold: Command {
   static let configuration = CommandConfiguration(
     abstract: "Keep operations that have not started from starting.",
@@ -42,6 +44,7 @@ struct Release: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
+    // A released operation of a suspended graph still does not start, which surprises people.
     let remark = { (reader: Reader, selections: [Selection]) in
       guard console.format == .table else { return }
       for graph in await Self.suspended(selections, reader) {

@@ -1,4 +1,5 @@
-// `opbatch rm`: removes the records of ended graphs from the journal.
+// `opbatch rm`: removes the records of ended graphs from the journal. Their numbers are not used
+// again. Graphs that are removed can neither be cited nor run again (S27).
 
 import ArgumentParser
 import OpClusterClient
@@ -24,6 +25,8 @@ struct Remove: Command {
   @OptionGroup var filters: GraphFilters
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  /// All graphs are chosen before the first is removed. They go in requests of a thousand, each of
+  /// which is removed as a whole or not at all.
   func perform(_ console: Console) async throws -> ExitStatus {
     let selections = try selectors.map { try Selectors.graphs($0) }
     return try await withConnection { connection in
@@ -32,6 +35,8 @@ struct Remove: Command {
         var rows = try await reader(connection).allGraphs(selection)
         guard !rows.isEmpty else { throw Failure.nothingSelected(text) }
         filters.keep(&rows, now: console.outputStyle.now)
+        // Somebody who says `all` means what can be removed; somebody who names a graph wants to
+        // know that it has not ended.
         if selection.isOpen { rows.removeAll { GraphOutcome($0.state) == nil } }
         chosen.formUnion(rows.map(\.graph))
       }
@@ -47,6 +52,7 @@ struct Remove: Command {
     }
   }
 
+  /// The numbers that were removed, ascending.
   private func show(_ graphs: [GraphID], _ console: Console) throws {
     switch console.format {
     case .table:

@@ -1,5 +1,7 @@
 // `opbatch retry`: runs an ended graph again under a new number. Takes over succeeded operations
-// that are not requested again (S11).
+// that are not requested again (S11). The submission comes back from the coordinator, so that
+// neither the manifest nor its folder need exist any more; secrets stay with the coordinator, which
+// adds them again. `RetryPlan` computes what is taken over.
 
 import ArgumentParser
 import OpClusterClient
@@ -38,6 +40,8 @@ struct Retry: Command {
     }
   }
 
+  /// A selector that matches nothing fails before anything is submitted. A refusal in the middle
+  /// leaves the graphs that were submitted before it.
   func perform(_ console: Console) async throws -> ExitStatus {
     let selections = try selectors.map { try Selectors.selection($0) }
     return try await withConnection { connection in
@@ -69,6 +73,8 @@ struct Retry: Command {
     var reused: Int
   }
 
+  /// Adds the graphs of one selector. A graph that two selectors name is run again once, with the
+  /// operations of both; as a whole if one names it as a whole.
   private func plan(
     _ text: String, _ selection: Selection, _ reader: Reader, _ plans: inout [Plan]
   ) async throws {
@@ -99,6 +105,7 @@ struct Retry: Command {
     }
   }
 
+  /// One graph. A random key, since the same graph may be wanted again and again.
   private func submit(_ plan: Plan, _ connection: ClusterConnection) async throws -> Again {
     guard
       case .submission(var submission, let outcomes) = try await ask(
@@ -115,12 +122,14 @@ struct Retry: Command {
     }
     submission.continued = ContinuedGraph(graph: plan.graph, reused: reused)
     submission.key = GraphRun.randomKey()
+    // The earlier graph may have been submitted on hold.
     submission.isSuspended = false
     let accepted = try await GraphRun.submit(
       submission, connection, timeout: global.timeout?.duration)
     return Again(accepted: accepted, name: submission.name, from: plan.graph, reused: count)
   }
 
+  /// One graph is an object of its own in JSON, as in `submit`; several are a list.
   private func show(_ again: [Again], _ console: Console) throws {
     switch console.format {
     case .name: try console.writeLines(again.map { "\($0.accepted.graph.number)" })
@@ -157,6 +166,8 @@ struct Retry: Command {
     json.field("reused", graph.reused)
   }
 
+  /// Follows one graph after the other; they run side by side all the same. The worst status
+  /// counts.
   private func stay(
     with again: [Again], _ connection: ClusterConnection, _ console: Console
   ) async throws -> ExitStatus {

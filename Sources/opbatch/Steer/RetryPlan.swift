@@ -26,7 +26,10 @@ struct RetryPlan {
     return runs
   }
 
-  /// Marks by index the chosen operations and all their direct and indirect dependents.
+  /// Marks by index the chosen operations and all their direct and indirect dependents. A walk
+  /// along edges that takes each operation once. A whole-array edge marks its dependents at the
+  /// first element that reaches it, so that arrays cost their sum and not their product. Indices
+  /// beyond the graph are passed over: both lists come from the network.
   private func withDependents(_ chosen: Set<UInt32>) -> [Bool] {
     let submission = outline.submission
     var marks = Array(repeating: false, count: Int(outline.operationCount))

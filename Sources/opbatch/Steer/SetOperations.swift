@@ -1,4 +1,6 @@
-// `opbatch set`: changes the priority or queue of operations that have not started.
+// `opbatch set`: changes the priority or queue of operations that have not started. Each selector
+// and setting is one request; those that workers hold are recalled first by the coordinator (S34,
+// S52). `ChangeSummary` sends and counts.
 
 import ArgumentParser
 import OpClusterClient
@@ -25,6 +27,8 @@ struct SetOperations: Command {
   @OptionGroup var filters: SelectionFilters
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  /// Words are parsed twice, here and in `perform`, so that a wrong one ends with 64 and a usage
+  /// line.
   func validate() throws {
     do throws(Failure) {
       let (selectors, settings) = try Self.parse(words)
@@ -56,7 +60,8 @@ struct SetOperations: Command {
     }
   }
 
-  /// Splits words: those with a `=` are settings, the others selectors.
+  /// Splits words: those with a `=` are settings, the others selectors. A word with a `=` is a
+  /// setting, so that an operation with a `=` in its name needs a pattern.
   static func parse(
     _ words: [String]
   ) throws(Failure) -> (selectors: [String], settings: OperationSettings) {
@@ -83,6 +88,8 @@ struct OperationSettings: Equatable {
 
   private static let keys = ["priority", "queue"]
 
+  /// A later setting of the same key wins. A number is pulled to the nearest level toward normal
+  /// (S48).
   mutating func take(_ assignment: Assignment) throws(Failure) {
     switch assignment.key {
     case "priority":

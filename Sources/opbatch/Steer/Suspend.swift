@@ -1,5 +1,7 @@
 // `opbatch suspend` and `opbatch resume`: make whole graphs stop starting operations, and start
-// them again.
+// them again. A suspension is answered when workers have given back what had not started, so that
+// nothing starts after it (S72). A queue is suspended by `queue suspend`; a single operation is
+// held (S44, S76).
 
 import ArgumentParser
 import OpClusterClient
@@ -38,6 +40,8 @@ struct Resume: Command {
 }
 
 extension Command {
+  /// One request for each selector. The coordinator resolves it, so that graphs that end meanwhile
+  /// are no error of ours.
   fileprivate func suspendGraphs(
     _ selectors: [String], _ isSuspended: Bool, _ console: Console
   ) async throws -> ExitStatus {
@@ -48,6 +52,7 @@ extension Command {
         switch reply {
         case .suspended(let executing):
           try say(text, isSuspended, executing.count, console)
+        // A resumption has nothing to wait for.
         case .done, .effect: try say(text, isSuspended, 0, console)
         default: throw Failure.unexpectedReply(isSuspended ? "suspend" : "resume")
         }
@@ -56,6 +61,7 @@ extension Command {
     }
   }
 
+  /// `executing` is the length of a list that the coordinator cuts at a thousand.
   private func say(
     _ selector: String, _ isSuspended: Bool, _ executing: Int, _ console: Console
   ) throws {
