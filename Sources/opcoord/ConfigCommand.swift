@@ -1,4 +1,6 @@
 // `opcoord config show`: the settings in force with their sources. Tests read the times from here.
+// Values are printed as they would be used: this checks them as `serve` does, and ends with 78 at
+// the first that is wrong. `Options` finds them, `SettingValues` turns texts into values.
 
 import ArgumentParser
 import OpClusterCoordinator
@@ -14,6 +16,7 @@ struct ConfigShow: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show the configuration in force.")
 
+  /// One document with a `schema`, as all JSON of the programs has.
   enum Output: String, ExpressibleByArgument, CaseIterable { case table, json }
 
   @OptionGroup var options: ServiceOptions
@@ -24,6 +27,8 @@ struct ConfigShow: ParsableCommand {
     let configuration: Configuration
     do throws(ConfigurationProblem) {
       configuration = try Configuration(flags: options.flags)
+      // Only for its errors: a configuration that `serve` would refuse must not be shown as in
+      // force.
       _ = try configuration.settings()
       _ = try configuration.logger()
     } catch {
@@ -35,6 +40,7 @@ struct ConfigShow: ParsableCommand {
     }
   }
 
+  /// One setting a line, in the order of `Setting`. Built-in values are shown as well.
   private func table(_ configuration: Configuration) {
     let width = Setting.allCases.reduce(0) { max($0, $1.rawValue.count) }
     for setting in Setting.allCases {
@@ -45,6 +51,7 @@ struct ConfigShow: ParsableCommand {
     }
   }
 
+  /// Written by hand: opcoord has no JSON writer, and all parts are short texts.
   private func json(_ configuration: Configuration) -> String {
     let items = Setting.allCases.compactMap { setting in
       configuration.values[setting].map { value in
@@ -55,5 +62,6 @@ struct ConfigShow: ParsableCommand {
     return "{\"schema\":\"opcoord/v1\",\"settings\":[\(items.joined(separator: ","))]}"
   }
 
+  /// The same escaping as in the JSON log.
   private func quoted(_ text: String) -> String { StandardErrorLog.quote(text) }
 }

@@ -1,4 +1,7 @@
 // `opcoord key invite`: prints one line for another machine, valid for one key and a short time.
+// The invitation itself, with the public half of a fresh pair, goes into the list of keys; the
+// secret half is in the token and nowhere else. `JoinToken` and `AllowList` in OpClusterKeys are
+// both ends of it.
 
 import ArgumentParser
 import Glibc
@@ -29,9 +32,12 @@ struct Invite: ParsableCommand {
   var worker: String?
   @OptionGroup var options: KeyOptions
 
-  /// The longest time that an invitation may be open, in seconds.
+  /// The longest time that an invitation may be open, in seconds. An open invitation is a secret
+  /// that lies about.
   static let longest: Int64 = 30 * 86_400
 
+  /// The addresses are found first, so that an invitation that nobody could use is never written
+  /// down.
   func run() throws {
     let configuration = options.configuration([.client: client, .worker: worker])
     let folder = KeyFolder(configuration[.keys])
@@ -43,6 +49,8 @@ struct Invite: ParsableCommand {
       }
       token = JoinToken(
         pair: .random(), role: role.role, server: server.publicKey, clientAddress: client)
+      // The wall clock: an invitation has to outlive the coordinator and this machine's uptime
+      // (G31).
       let now = WallClock.now()
       let invitation = Invitation(
         name: name, role: role.role, key: token.pair.publicKey,
@@ -57,6 +65,7 @@ struct Invite: ParsableCommand {
     warnOfLoopback(configuration)
   }
 
+  /// A line for a shell, without anything in it that a shell would change.
   private func line(_ token: JoinToken, _ configuration: Configuration) -> String {
     // `echo` is built into the shell, so no process shows the token.
     let says = "echo \(token.revealedText) | "
@@ -72,6 +81,7 @@ struct Invite: ParsableCommand {
     } catch {
       fail(error.text, status: 78)
     }
+    // An ipc:// socket is for this user on this machine, who needs no key.
     guard endpoint.transport == .tcp, let port = endpoint.port else {
       fail(
         "\(setting.flag) is \(endpoint), which no other machine can reach; serve over tcp://",
@@ -87,7 +97,7 @@ struct Invite: ParsableCommand {
   }
 
   /// Warns that the address is valid only on this machine, before the invitation is used on
-  /// another.
+  /// another. A warning and no error: both ends may be on this machine.
   private func warnOfLoopback(_ configuration: Configuration) {
     let settings: [Setting] = role.role == .worker ? [.client, .worker] : [.client]
     let addresses = settings.map { address(configuration, $0) }
@@ -99,8 +109,10 @@ struct Invite: ParsableCommand {
         + "at tcp://*:PORT ('--client', '--worker') and invite with '--host NAME'")
   }
 
+  /// Whether others can look the name up is not known here; `--host` says another.
   private static var hostName: String { OwnProcess.hostName ?? "localhost" }
 
+  /// Both bounds are checked before the product, which therefore fits. Ends the process with 64.
   private func seconds() -> Int64 {
     let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
     guard let last = expires.last, let unit = units[last], let number = Int64(expires.dropLast()),

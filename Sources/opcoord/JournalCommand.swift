@@ -1,5 +1,7 @@
 // `opcoord journal`: verifies, exports, copies, compacts and truncates a journal. Never does what
-// `serve` would do by itself.
+// `serve` would do by itself. The work is in OpClusterJournal, and `JournalExport` in
+// OpClusterCoordinator knows what the records mean; this finds the folder, and turns errors into
+// exit statuses. `compact` and `cut` need a stopped coordinator (73).
 
 import ArgumentParser
 import OpClusterCoordinator
@@ -12,10 +14,12 @@ struct JournalCommand: ParsableCommand {
     subcommands: [Verify.self, Export.self, Compact.self, Backup.self, Cut.self])
 }
 
-/// The folder, by flag, environment, file or default.
+/// The folder, by flag, environment, file or default. The journal's own lock keeps two of these
+/// commands, or one and a coordinator, from changing it at once.
 struct JournalFolder: ParsableArguments {
   @Option(help: "Folder of the journal. [OPCOORD_STATE]") var state: String?
 
+  /// Only this setting is needed, but a wrong configuration file is still an error (78).
   func path() -> String {
     do throws(ConfigurationProblem) {
       return try Configuration(flags: state.map { [.state: $0] } ?? [:])[.state]
@@ -25,7 +29,8 @@ struct JournalFolder: ParsableArguments {
   }
 }
 
-/// Runs work on a journal; its errors end the process with their status.
+/// Runs work on a journal; its errors end the process with their status. Every error has a status
+/// of its own, so that scripts can tell damage from a full disk.
 private func working<Found>(_ body: () throws -> Found) -> Found {
   do {
     return try body()
@@ -38,6 +43,7 @@ private func working<Found>(_ body: () throws -> Found) -> Found {
   }
 }
 
+/// Reads everything and writes nothing. Costs the journal.
 struct Verify: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Check every record, every checksum and the database itself.",
@@ -52,7 +58,9 @@ struct Verify: ParsableCommand {
   }
 }
 
-/// Checks everything, including the validity of each record, and returns a summary.
+/// Checks everything, including the validity of each record, and returns a summary. Two passes: one
+/// over the database and its checksums, one over the meaning of each record. The words are
+/// `name=value`, for scripts.
 private func findings(_ path: String) -> String {
   let report = working { try JournalTools.verify(folder: path) }
   let records = working { try JournalExport.check(folder: path) }
@@ -62,6 +70,8 @@ private func findings(_ path: String) -> String {
     + "documents=\(report.documentRows)"
 }
 
+/// Line by line, so that memory does not grow with the journal. Stops at the first damage, with the
+/// facts before it on stdout (G6).
 struct Export: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Print the facts of the journal, one a line, the snapshot first.")
@@ -75,6 +85,7 @@ struct Export: ParsableCommand {
   }
 }
 
+/// Verifies before and after; it may be killed at any moment (G9).
 struct Compact: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Write a snapshot, drop the turns it replaces, give space back to the disk.",
@@ -95,6 +106,7 @@ struct Compact: ParsableCommand {
   }
 }
 
+/// The check of the copy decides: a copy that does not verify is not left behind.
 struct Backup: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Copy the journal as of this moment, also while the coordinator runs.",
@@ -117,6 +129,8 @@ struct Backup: ParsableCommand {
   }
 }
 
+/// The one command that loses facts, and only by explicit order (G6). The result is known as such
+/// at the next start (G12, G16).
 struct Cut: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Drop every turn behind one: the way out of a damaged journal.",
@@ -137,6 +151,7 @@ struct Cut: ParsableCommand {
     let report = working {
       try JournalTools.cut(folder: path, after: at) { try JournalExport.check($0) }
     }
+    // Cutting behind the last turn is no error, so that a repeated command succeeds.
     var words = "nothing is behind turn \(at), nothing was changed"
     if report.isChanged {
       words =

@@ -1,5 +1,7 @@
 // `opcoord keygen` and `opcoord key`: the keys that the coordinator admits. The commands change the
-// list in the key folder, also while the coordinator runs; it notices changes by itself.
+// list in the key folder, also while the coordinator runs; it notices changes by itself, where the
+// kernel tells of them at once (G37). The list is locked while it is changed. Nothing here prints a
+// secret half.
 
 import ArgumentParser
 import Glibc
@@ -14,6 +16,7 @@ import OpClusterZeroMQ
 struct KeyOptions: ParsableArguments {
   @Option(help: "Folder of the keys. [OPCOORD_KEYS]") var keys: String?
 
+  /// A flag that was not given leaves the setting to its other sources.
   func configuration(_ others: [Setting: String?] = [:]) -> Configuration {
     do throws(ConfigurationProblem) {
       var flags = others.compactMapValues { $0 }
@@ -36,9 +39,11 @@ private func working<Value>(_ body: () throws(KeyError) -> Value) -> Value {
   }
 }
 
+/// For people: when a key was added.
 private var wallTime: WallTime { WallTime(milliseconds: WallClock.now()) }
 
-/// The coordinator's pair; ends the process if there is none.
+/// The coordinator's pair; ends the process if there is none. Found, not made: only `keygen` and
+/// `serve` make one, since a second pair would lock everybody out.
 private func server(_ folder: KeyFolder) -> KeyPair {
   guard let pair = working({ () throws(KeyError) in try folder.server() }) else {
     fail("there is no server.key in \(folder.path); make one: opcoord keygen", status: 78)
@@ -46,7 +51,8 @@ private func server(_ folder: KeyFolder) -> KeyPair {
   return pair
 }
 
-/// A role as an argument.
+/// A role as an argument. Refused by ArgumentParser, with the four words, before the key is looked
+/// at.
 struct RoleName: ExpressibleByArgument {
   let role: Role
 
@@ -70,8 +76,10 @@ struct KeyGeneration: ParsableCommand {
 
   func run() throws {
     let folder = options.folder
+    // The same call as at a start of `serve`, so that the two cannot make different keys.
     let keys = working { () throws(KeyError) in try folder.prepareServer(at: wallTime) }
     let what = keys.areNew ? "made keys in" : "there are keys already in"
+    // On stderr, so that stdout is the key alone.
     StandardStream.error.write("opcoord: \(what) \(folder.path)")
     StandardStream.output.write(keys.pair.publicKey.text)
   }
@@ -82,6 +90,7 @@ struct KeyCommand: ParsableCommand {
     commandName: "key", abstract: "Look after the keys that the coordinator lets in.",
     subcommands: [List.self, Show.self, Add.self, Remove.self, Invite.self])
 
+  /// Reads the list without its lock: it is replaced as a whole.
   struct List: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "ls", abstract: "All keys and open invitations.")
@@ -99,6 +108,8 @@ struct KeyCommand: ParsableCommand {
       }
     }
 
+    /// Names are ASCII, so that bytes are columns. Invitations come behind the keys and show when
+    /// they end.
     private func table(_ list: AllowList) {
       let rows =
         [["NAME", "ROLE", "SINCE", "KEY"]]
@@ -120,6 +131,7 @@ struct KeyCommand: ParsableCommand {
       }
     }
 
+    /// Written by hand, as in `ConfigCommand`.
     private func json(_ list: AllowList) -> String {
       let quote = StandardErrorLog.quote
       let keys = list.keys.map {
@@ -136,6 +148,7 @@ struct KeyCommand: ParsableCommand {
     }
   }
 
+  /// The coordinator's key is what `opbatch key new --server` takes.
   struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "The public key of the coordinator, or of one that it lets in.")
@@ -155,6 +168,8 @@ struct KeyCommand: ParsableCommand {
     }
   }
 
+  /// A name or a key that is in the list already is refused: its role is changed by removing and
+  /// adding it.
   struct Add: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Let a key in.",
@@ -177,6 +192,7 @@ struct KeyCommand: ParsableCommand {
     }
   }
 
+  /// Living sessions of the key end within five seconds (G37).
   struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "rm",

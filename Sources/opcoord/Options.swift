@@ -1,5 +1,7 @@
 // The settings of a coordinator and their sources: flag, environment, configuration file, default.
-// One table of names; `config show` and `serve` read the same values.
+// One table of names; `config show` and `serve` read the same values. A new setting is a flag, a
+// case of `Setting`, its built-in value and its line in `SettingValues`; the compiler asks for all
+// but the flag's entry in `flags`.
 
 import ArgumentParser
 import OpClusterCoordinator
@@ -8,7 +10,8 @@ import OpClusterKeys
 import OpClusterModel
 import OpClusterSystem
 
-/// The flags that several commands share.
+/// The flags that several commands share. All flags are texts: `Configuration` compares texts from
+/// four sources and has one place that understands them.
 struct ServiceOptions: ParsableArguments {
   @Option(help: "Where clients connect to, tcp:// or ipc://. [OPCOORD_CLIENT]")
   var client: String?
@@ -57,7 +60,7 @@ struct ServiceOptions: ParsableArguments {
   @Option(help: "text or json. [OPCOORD_LOG_FORMAT]")
   var logFormat: String?
 
-  /// The flags by the names of their settings.
+  /// The flags that were given, by the names of their settings.
   var flags: [Setting: String] {
     let all: [(Setting, String?)] = [
       (.client, client), (.worker, worker), (.state, state), (.keys, keys),
@@ -75,7 +78,7 @@ struct ServiceOptions: ParsableArguments {
   }
 }
 
-/// A setting, by its name in files and in `config show`.
+/// A setting, by its name in files and in `config show`. The order is that of `config show`.
 enum Setting: String, CaseIterable {
   case client, worker, state, keys, heartbeat, suspect, lost, resync, grace, orphan, fence
   case snapshotTurns = "snapshot_turns"
@@ -93,17 +96,22 @@ enum Setting: String, CaseIterable {
   /// `OPCOORD_LOG_LEVEL`
   var variable: String { "OPCOORD_\(rawValue.uppercased())" }
   /// `opcoord_log_level`: with a prefix, since the files are shared with the other programs.
+  /// `ConfigurationFile` refuses a key with this prefix that is no setting: it would be a typing
+  /// error that nobody notices.
   var key: String { "opcoord_\(rawValue)" }
-  /// The flag on the command line.
+  /// The flag on the command line. ArgumentParser makes the same words of the names of
+  /// `ServiceOptions`; a problem names the flag also where the value came from a file.
   var flag: String { "--" + rawValue.map { $0 == "_" ? "-" : String($0) }.joined() }
 }
 
-/// A problem of the configuration, for people; exit 78.
+/// A problem of the configuration, for people; exit 78. The text begins with the flag's name, and
+/// needs no further words.
 struct ConfigurationProblem: Error {
   var text: String
 }
 
-/// The settings in force with their sources.
+/// The settings in force with their sources. The order of the sources is fixed: the nearer to the
+/// command line, the stronger. An empty variable counts as not set.
 struct Configuration {
   struct Value {
     var text: String
@@ -112,6 +120,7 @@ struct Configuration {
   private(set) var values: [Setting: Value] = [:]
 
   /// - Throws: The problem of a configuration file.
+  /// Reads every file once. A text is not understood here; `settings()` does that.
   init(flags: [Setting: String]) throws(ConfigurationProblem) {
     let files = try Self.files()
     for setting in Setting.allCases {
@@ -125,11 +134,14 @@ struct Configuration {
         values[setting] = Value(text: Self.builtIn(setting), origin: "built in")
       }
     }
+    // Shown as it will be used: `config show` must not promise a fence that is not in force.
     if values[.fence]?.origin == "built in", !timesLeaveRoomForFence {
       values[.fence]?.text = "0"
     }
   }
 
+  /// The files that exist, the strongest first. An unknown key of ours in one is an error; keys of
+  /// the other programs are left alone.
   private static func files() throws(ConfigurationProblem) -> [(
     path: String, settings: [String: String]
   )] {
@@ -155,8 +167,11 @@ struct Configuration {
     return timing.fencesInTime
   }
 
+  /// Never missing after `init`.
   subscript(setting: Setting) -> String { values[setting]?.text ?? "" }
 
+  /// As text, so that it is shown and understood as any other value. The addresses are of this
+  /// machine alone: to serve others is a decision.
   private static func builtIn(_ setting: Setting) -> String {
     let times = CoordinatorTimes()
     let quotas = Quotas()

@@ -1,4 +1,7 @@
-// `opcoord serve`: prepares the process, serves, and ends it with the matching status.
+// `opcoord serve`: prepares the process, serves, and ends it with the matching status. The order
+// matters: what protects the process comes before anything is read, keys come before the
+// coordinator, and the ready line comes when it serves. `Coordinator.run` does the rest and returns
+// when it has stopped.
 
 import ArgumentParser
 import OpClusterCoordinator
@@ -24,22 +27,33 @@ struct Serve: ParsableCommand {
   @OptionGroup var options: ServiceOptions
   @Flag(help: "Serve although this is root, whom no mistake in here should reach.")
   var allowRoot = false
+  // For own clusters of commands and tests: the coordinator ends with whoever started it, however
+  // that ends.
   @Flag(help: .hidden) var untilStdinCloses = false
 
+  /// Never returns: the process ends with the status of the page in `abstract`. Supervisors tell by
+  /// it whether to start again.
   func run() throws {
     refuseRoot()
+    // Before the first file is made.
     ProcessLimits.hideNewFiles()
     // As many connections as the system lets us have (A7).
     _ = ProcessLimits.descriptors(raising: true)
+    // A graph that has ended gives its memory back to the system, so that one large graph does not
+    // keep it for ever.
     returnLargeBlocks()
     OwnProcess.keepSecretsOutOfDumps()
+    // Where systemd wants to be told; nil elsewhere.
     let service = ServiceAddress.fromEnvironment()
+    // Three kinds of errors, by whose mistake it is: the configuration's, the keys', the system's.
     let coordinator: Coordinator
     do {
       let configuration = try Configuration(flags: options.flags)
       var settings = try configuration.settings()
       settings.keys = try keys(configuration, settings)
+      // Read once here: the limits of a control group are those of the start.
       settings.memory = MemoryBound.ofThisProcess()
+      // Its parents alone, since the journal looks whether its own folder is new (G6).
       makeFolder(settings.stateFolder)
       coordinator = try Coordinator(settings, logger: try configuration.logger())
     } catch let problem as ConfigurationProblem {
@@ -63,6 +77,8 @@ struct Serve: ParsableCommand {
   }
 
   /// Records the address, so that commands of this user on this machine find the coordinator.
+  /// Without the record the cluster works, and commands need an address. Kept as long as the lock
+  /// is held.
   private static func record(_ ready: CoordinatorReady) -> FolderLock? {
     do throws(FolderError) {
       return try CoordinatorRecord(client: ready.clientEndpoint.seenFromHere.address)
@@ -74,7 +90,8 @@ struct Serve: ParsableCommand {
     }
   }
 
-  /// The keys, if anything is served over TCP; created at the first start.
+  /// The keys, if anything is served over TCP; created at the first start. nil over ipc:// alone,
+  /// where the files decide who is let in (G36).
   private func keys(
     _ configuration: Configuration, _ settings: CoordinatorSettings
   ) throws(KeyError) -> CoordinatorKeys? {
@@ -89,7 +106,8 @@ struct Serve: ParsableCommand {
     return CoordinatorKeys(pair: prepared.pair, allowed: prepared.allowed, folder: folder)
   }
 
-  /// Enforces least privilege (G40).
+  /// Enforces least privilege (G40). Before anything else: files that root made would be in the way
+  /// of the right user later.
   private func refuseRoot() {
     guard OwnProcess.isRoot, !allowRoot else { return }
     fail(
@@ -97,7 +115,8 @@ struct Serve: ParsableCommand {
         + "deploy/systemd does, or say --allow-root", status: 78)
   }
 
-  /// Creates the parent folders; the journal creates its own folder.
+  /// Creates the parent folders; the journal creates its own folder. Parents that others can write
+  /// to are refused (77), since they could exchange the folder (G39).
   private func makeFolder(_ path: String) {
     guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return }
     do throws(FolderError) {

@@ -1,5 +1,6 @@
 // Converts texts to values: times in seconds with fractions, numbers, addresses; and the built-in
-// times to texts. An invalid value ends the program with 78 and its name.
+// times to texts. An invalid value ends the program with 78 and its name. Bounds of single values
+// are here; what times must hold of each other is in `CoordinatorSettings.problem` (G16).
 
 import Logging
 import OpClusterCoordinator
@@ -7,7 +8,8 @@ import OpClusterDaemon
 import OpClusterModel
 import OpClusterZeroMQ
 
-/// The built-in values in the form of settings.
+/// The built-in values in the form of settings. Made from the library's defaults, so that no
+/// default stands in two places.
 struct CoordinatorTimes {
   private let timing = Timing()
   private let settings = CoordinatorSettings.builtIn
@@ -24,7 +26,7 @@ struct CoordinatorTimes {
   var eventBytes: String { "\(settings.eventBytes)" }
   var diskReserve: String { "\(settings.diskReserve)" }
 
-  /// Seconds, with the necessary decimals.
+  /// Seconds, with the necessary decimals. The shortest text that `span` reads as the same length.
   static func text(_ span: Span) -> String {
     let seconds = span.wholeSeconds
     let rest = span.nanoseconds % 1_000_000_000
@@ -37,6 +39,7 @@ struct CoordinatorTimes {
 
 extension Configuration {
   /// - Throws: The first invalid value.
+  /// In the order of the fields, so that the first error is always the same one.
   func settings() throws(ConfigurationProblem) -> CoordinatorSettings {
     var settings = CoordinatorSettings(
       clientEndpoint: try endpoint(.client), workerEndpoint: try endpoint(.worker),
@@ -51,6 +54,7 @@ extension Configuration {
     settings.snapshotTurns = try count(.snapshotTurns)
     settings.snapshotBytes = try count(.snapshotBytes)
     settings.streamBytes = try count(.eventBytes)
+    // Never 0: a reserve is what lets the coordinator survive a full disk (G8).
     settings.diskReserveBytes = UInt64(try count(.diskReserve))
     settings.quotas.requestsPerSecond = try count(.requestsPerSecond)
     settings.quotas.requestBytesPerSecond = try count(.requestBytesPerSecond)
@@ -64,6 +68,7 @@ extension Configuration {
     return settings
   }
 
+  /// The log goes to standard error; whoever starts the process decides what becomes of it.
   func logger() throws(ConfigurationProblem) -> Logger {
     guard let level = Logger.Level(rawValue: self[.logLevel]) else {
       throw problem(.logLevel, "write trace, debug, info, notice, warning, error or critical")
@@ -74,6 +79,8 @@ extension Configuration {
     return Logger(label: "opcoord") { _ in StandardErrorLog(format: format, level: level) }
   }
 
+  /// `EndpointError` says what is wrong; the flag's name is put in front, whatever source it came
+  /// from.
   private func endpoint(_ setting: Setting) throws(ConfigurationProblem) -> Endpoint {
     do throws(EndpointError) {
       return try Endpoint(self[setting])
@@ -82,6 +89,8 @@ extension Configuration {
     }
   }
 
+  /// At most a year, which is longer than any of these times may be. A text that is no number is
+  /// refused as well.
   func span(_ setting: Setting) throws(ConfigurationProblem) -> Span {
     guard let seconds = Double(self[setting]), seconds >= 0, seconds <= 366 * 24 * 3600 else {
       throw problem(setting, "write seconds, such as 1.5")
@@ -89,6 +98,7 @@ extension Configuration {
     return .fractionalSeconds(seconds)
   }
 
+  /// 1 or more: 0 would mean something else for each of them.
   private func count(_ setting: Setting) throws(ConfigurationProblem) -> Int {
     guard let number = Int(self[setting]), number > 0 else {
       throw problem(setting, "write a whole number above 0")
