@@ -1,10 +1,12 @@
-// Submits a graph and returns when the client has received its end.
+// Submits a graph and returns when the client has received its end. The end of the time that a
+// benchmark takes is here: not when the coordinator knows, but when the program that asked does.
 
 import Glibc
 import OpClusterClient
 import OpClusterModel
 
 struct Follower {
+  /// A figure of a graph that failed would be too good.
   struct NotSucceeded: Error, CustomStringConvertible {
     var description: String
   }
@@ -13,6 +15,8 @@ struct Follower {
 
   init(_ connection: ClusterConnection) { self.connection = connection }
 
+  /// Subscribes before it submits, so that the end cannot be missed. Events of graphs only: one for
+  /// each operation would be measured along.
   func run(_ graph: GraphSubmission) async throws {
     let events = connection.events(
       EventSubscription(number: 0, selection: Selection(graphs: .all), graphsOnly: true))

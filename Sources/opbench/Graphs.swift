@@ -1,22 +1,28 @@
-// The graphs of the workloads, as a client submits them.
+// The graphs of the workloads, as a client submits them. None depends on chance, so that every run
+// measures the same graph. The shapes are those of Workloads.md in OpCluster.docc; tests of the
+// daemons use none of them.
 
 import OpClusterClient
 import OpClusterModel
 import OpClusterWire
 
 enum Graphs {
+  /// A registered type that every worker has: it measures the cost of running nothing.
   private static let noop = Work.call(OperationType(name: "noop"))
 
+  /// The same name in all runs, since names cost bytes.
   private static func graph(_ templates: [OperationTemplate]) -> GraphSubmission {
     var graph = GraphSubmission(name: "bench")
     graph.templates = templates
     return graph
   }
 
+  /// One array: the least that a submission can say about so many operations.
   static func independent(_ count: UInt32) -> GraphSubmission {
     graph([OperationTemplate(name: "noop", count: count, work: noop)])
   }
 
+  /// All links may go to one worker, which unblocks them by itself (S151).
   static func chain(_ count: UInt32) -> GraphSubmission {
     var chain = independent(count)
     chain.elementEdges = ElementEdges(
@@ -24,7 +30,8 @@ enum Graphs {
     return chain
   }
 
-  /// A chain whose links are bound to two workers in turn: every hop crosses.
+  /// A chain whose links are bound to two workers in turn: every hop crosses. Templates of their
+  /// own, since only a template can ask for a worker. `pin` binds them.
   static func zigzag(_ count: UInt32) -> GraphSubmission {
     var chain = graph([])
     for link in 0..<count {
@@ -41,6 +48,7 @@ enum Graphs {
   static func pin(
     _ graph: inout GraphSubmission, to connection: ClusterConnection
   ) async throws {
+    // A worker that is down would leave its links waiting for ever.
     guard case .workers(let all) = try await connection.request(.workers) else { return }
     let rows = all.filter { $0.state != .down }
     if rows.isEmpty { return }
@@ -51,6 +59,8 @@ enum Graphs {
     }
   }
 
+  /// Expects a width above 67 that 7 does not divide, so that the three predecessors differ. Edges
+  /// ask for any finish, as Foundation's do (S22).
   static func layers(width: UInt32, depth: UInt32) -> GraphSubmission {
     var layers = independent(width * depth)
     var edges = ElementEdges(policies: [.finished])
@@ -67,6 +77,7 @@ enum Graphs {
     return layers
   }
 
+  /// The smallest program of the system: what is left is the cost of starting one.
   static func commands(_ count: UInt32) -> GraphSubmission {
     var template = OperationTemplate(name: "true", count: count, work: .command)
     template.payload = Wire.encode(
@@ -74,6 +85,7 @@ enum Graphs {
     return graph([template])
   }
 
+  /// Two edges with whole arrays, which are counted and not stored for each element.
   static func fan(_ count: UInt32) -> GraphSubmission {
     var fan = graph([
       OperationTemplate(name: "first", work: noop),
@@ -87,7 +99,8 @@ enum Graphs {
     return fan
   }
 
-  /// An array behind an operation whose queue is suspended.
+  /// An array behind an operation whose queue is suspended. Expects the suspended queue `closed`;
+  /// nothing of it ever runs.
   static func waitingArray(_ count: UInt32) -> GraphSubmission {
     var waiting = fan(count)
     waiting.templates.removeLast()
@@ -96,6 +109,7 @@ enum Graphs {
     return waiting
   }
 
+  /// Edges between single operations take the most memory. `count` is a multiple of 100.
   static func waitingWithEdges(_ count: UInt32) -> GraphSubmission {
     var waiting = layers(width: 100, depth: count / 100)
     waiting.queues = [.named("closed")]

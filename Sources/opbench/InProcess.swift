@@ -1,5 +1,7 @@
 // Measures an empty operation in this process: the local cluster and Foundation's own queue,
-// through the calls of a normal program, with the same limit and in the same run.
+// through the calls of a normal program, with the same limit and in the same run. Nothing is
+// journalled and nothing leaves the process, so that this is the floor of the library itself.
+// `Workload` has the daemons.
 
 import ArgumentParser
 import OpCluster
@@ -16,6 +18,7 @@ struct InProcess: AsyncParsableCommand {
   @Option(help: "Operations of each run.")
   var count = 50_000
 
+  // A bound is what both queues have to count, and 2 is the least that runs anything in parallel.
   @Option(help: "How many run at once; -1: as many as the queue likes.")
   var limit = 2
 
@@ -35,6 +38,7 @@ struct InProcess: AsyncParsableCommand {
       }
       return way
     }
+    // At least one run: a median of nothing would be 0.
     let comparison = Comparison(
       count: count, limit: limit, runs: max(runs, 1), ways: chosen, skipsFoundation: skipFoundation)
     // On a thread of its own, to measure the calls of a program without tasks.
@@ -50,7 +54,8 @@ struct Comparison: Sendable {
   let ways: [Way]
   let skipsFoundation: Bool
 
-  /// The way in which operations are added.
+  /// The way in which operations are added. How operations are added costs more than how they are
+  /// run: equal ones share a template, names of their own need one each.
   enum Way: String, CaseIterable {
     case array, kinds, singly
     static let all = allCases.map(\.rawValue).joined(separator: ",")
@@ -64,6 +69,8 @@ struct Comparison: Sendable {
     }
   }
 
+  /// Both queues in turn within each pair. The ratio is taken pair by pair before the median, so
+  /// that slow minutes cancel out.
   func run() throws {
     print("| way | OpCluster, per second | Foundation | median of the ratios (min..max) |")
     print("|---|---|---|---|")
@@ -98,17 +105,20 @@ struct Comparison: Sendable {
     let start = ContinuousClock().now
     try body(counter)
     let seconds = (ContinuousClock().now - start) / .seconds(1)
+    // A queue that lost or doubled an operation has no rate.
     guard counter.value.load(ordering: .relaxed) == count else {
       throw Follower.NotSucceeded(description: "not every operation ran once")
     }
     return Double(count) / seconds
   }
 
+  /// One atomic addition for each operation: the least that shows that a body has run.
   final class Counter: Sendable {
     let value = Atomic<Int>(0)
     func count() { value.wrappingAdd(1, ordering: .relaxed) }
   }
 
+  /// The blocking calls, since Foundation's are.
   private func runOurs(_ way: Way, _ counter: Counter) throws {
     let queue = ClusterOperationQueue(
       on: .local(), maxConcurrentOperationCount: limit)

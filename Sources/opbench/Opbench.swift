@@ -34,6 +34,7 @@ struct Opbench: AsyncParsableCommand {
 
     mutating func run() async throws {
       var report = Report(isJSON: json)
+      // Upper case, so that `-w w4` is understood.
       for name in workloads.split(separator: ",") {
         guard let workload = Workload(rawValue: name.uppercased()) else {
           throw ValidationError("there is no workload \(name); there are W1 to W6")
@@ -44,6 +45,7 @@ struct Opbench: AsyncParsableCommand {
     }
 
     private func measure(_ workload: Workload, _ report: inout Report) async throws {
+      // By series: some workloads have two figures of one cluster.
       var ours: [String: [Double]] = [:]
       var theirs: [String: [Double]] = [:]
       var floor: [String: [Double]] = [:]

@@ -1,4 +1,6 @@
-// Prints the table for people and the lines for programs.
+// Prints the table for people and the lines for programs. The units are those of the workload's
+// title; some figures are better when they are larger and some when they are smaller, so that
+// nothing here compares them with a bound.
 
 import FoundationEssentials
 
@@ -16,6 +18,7 @@ struct Report {
 
   init(isJSON: Bool) { self.isJSON = isJSON }
 
+  /// JSON lines are printed at once: a long run that is interrupted leaves what it has measured.
   mutating func add(
     _ workload: Workload, ours: [String: [Double]], foundation: [Double]?, floor: [Double]?
   ) {
@@ -29,6 +32,7 @@ struct Report {
     }
   }
 
+  /// The table of the README, at the end.
   func finish() {
     if isJSON { return }
     print("| | workload | OpCluster (min..max) | Foundation | floor | OpCluster / floor |")
@@ -44,6 +48,7 @@ struct Report {
     }
   }
 
+  /// All values beside the median, so that the spread can be judged later.
   private func json(_ row: Row) -> String {
     var parts = [
       "\"workload\":\"\(row.workload)\"", "\"title\":\"\(row.title)\"",
@@ -54,6 +59,7 @@ struct Report {
     return "{\(parts.joined(separator: ","))}"
   }
 
+  /// Four digits at most: the machine is not steadier than that.
   private func shown(_ value: Double) -> String {
     switch value {
     case 1_000...: "\(Int(value.rounded()))"
@@ -64,6 +70,7 @@ struct Report {
 }
 
 extension [Double] {
+  /// The middle value, or the mean of the two; 0 of nothing.
   var median: Double {
     let sorted = self.sorted()
     if sorted.isEmpty { return 0 }

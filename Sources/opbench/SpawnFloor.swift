@@ -16,7 +16,8 @@ struct SpawnFloor: ParsableCommand {
 }
 
 extension Workload {
-  /// Starts per second of two bare loops; nil for other workloads.
+  /// Starts per second of two bare loops; nil for other workloads. Two loops, as the cluster has
+  /// two workers. Their own start is in the time and is small beside a thousand others.
   func measureFloor() throws -> Double? {
     guard self == .processes else { return nil }
     let start = ContinuousClock().now
@@ -33,6 +34,7 @@ enum Spawning {
     var description: String
   }
 
+  /// Expects to be started by a path or a name in `PATH`.
   static var ownPath: String { CommandLine.arguments[0] }
 
   /// A bare posix_spawn.
@@ -46,6 +48,7 @@ enum Spawning {
     return pid
   }
 
+  /// Any status but 0 ends the benchmark.
   static func wait(for pid: pid_t) throws {
     var status: Int32 = 0
     while unsafe waitpid(pid, &status, 0) < 0 {

@@ -1,4 +1,6 @@
-// The six workloads: their graphs, and their measurement through real daemons.
+// The six workloads: their graphs, and their measurement through real daemons. Workloads.md of
+// OpCluster.docc says what each is for. Each measurement has a fresh cluster, since a used one has
+// a longer journal and warm memory.
 
 import Glibc
 import OpClusterClient
@@ -24,7 +26,8 @@ enum Workload: String, CaseIterable {
     }
   }
 
-  /// The results of one fresh cluster, by series.
+  /// The results of one fresh cluster, by series. In the unit of `title`. An error of any operation
+  /// ends the run without a figure.
   func measureCluster() async throws -> [(String, Double)] {
     switch self {
     case .independent:
@@ -50,7 +53,9 @@ enum Workload: String, CaseIterable {
     }
   }
 
-  /// Seconds from the submission until the client knows that all have finished.
+  /// Seconds from the submission until the client knows that all have finished. Two workers of one
+  /// cpu each, as the floor has two loops. The first graph warms up: it starts processes, opens
+  /// connections, and loads what is loaded once.
   private func timed(_ graph: GraphSubmission, labelled: Bool = false) async throws -> Double {
     let cluster = try await EmbeddedCluster.start(.init(workers: 2, cpusPerWorker: 1))
     do {
@@ -70,6 +75,8 @@ enum Workload: String, CaseIterable {
   }
 
   /// The growth of the coordinator's resident memory per operation, with a million waiting ones.
+  /// One graph, not many: what a graph costs by itself is divided away. Memory is read after a
+  /// ping, so that the submission has been decided and answered.
   private func bytesPerOperation(_ graph: GraphSubmission) async throws -> Double {
     let cluster = try await EmbeddedCluster.start(.init(workers: 1, cpusPerWorker: 1))
     do {
@@ -91,7 +98,7 @@ enum Workload: String, CaseIterable {
   }
 }
 
-/// The resident bytes of a process from /proc; 0 if it does not exist.
+/// The resident bytes of a process from /proc; 0 if it does not exist. Assumes pages of 4 KiB.
 func residentBytes(of process: Int32) -> Int {
   guard let file = contents(ofFile: "/proc/\(process)/statm") else { return 0 }
   let fields = file.split(separator: " ")
