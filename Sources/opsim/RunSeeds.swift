@@ -1,4 +1,5 @@
 // `opsim run`: runs seeds on several threads, with a summary; a failing seed prints its command.
+// Worlds share nothing, so that the number of threads changes no result.
 
 import ArgumentParser
 import OpClusterSimulation
@@ -9,10 +10,12 @@ struct RunSeeds: AsyncParsableCommand {
     commandName: "run", abstract: "Runs many seeds.")
   @Option(help: "How many.") var seeds: UInt64 = 1000
   @Option(help: "The first.") var from: UInt64 = 0
+  // One by default: a failing seed is then the last line, and a laptop stays usable.
   @Option(help: "How many at once.") var jobs = 1
   @Option(help: "Stop after so many failures.") var failures = 10
   @Option(help: "Plant a deliberate bug, to see that it is noticed.") var mutant: Mutant?
 
+  /// The range is `from` to `from + seeds`. Fails if any seed did.
   func run() async throws {
     let progress = Progress(first: from, last: from + seeds, failureLimit: failures)
     try Mutant.plant(mutant)
@@ -32,7 +35,8 @@ struct RunSeeds: AsyncParsableCommand {
   }
 }
 
-/// The state shared by the threads.
+/// The state shared by the threads. Seeds are handed out one at a time, since worlds differ in
+/// length.
 private final class Progress: Sendable {
   private struct State {
     var next: UInt64
@@ -59,6 +63,7 @@ private final class Progress: Sendable {
 
   var failed: Int { state.withLock { $0.failed } }
 
+  /// nil when there are no more, or enough have failed.
   func next() -> UInt64? {
     state.withLock { state in
       guard state.next < last, state.failed < failureLimit else { return nil }
@@ -70,6 +75,8 @@ private final class Progress: Sendable {
   func add(_ report: SimulationReport) {
     state.withLock { state in
       state.done += 1
+      // Weighted by the seed, so that two equal hashes do not take each other out. Two builds with
+      // the same sum ran the same worlds.
       state.hash ^= report.hash &* (2 &* report.seed &+ 1)
       state.steps += report.steps
       state.commits += report.commits
@@ -77,6 +84,7 @@ private final class Progress: Sendable {
       state.operations += report.operations
       state.faults += report.faults
       state.virtualSeconds += report.virtualSeconds
+      // Printed under the lock and flushed, so that lines of two threads do not mix.
       if report.violation != nil {
         state.failed += 1
         say(report.line)
@@ -85,6 +93,8 @@ private final class Progress: Sendable {
     }
   }
 
+  /// Totals and means for each seed: a mean that falls says that a change has made the worlds
+  /// tamer.
   func summary(seconds: Double) -> String {
     state.withLock { state in
       let rate = Int(Double(state.done) / max(seconds, 0.001))
