@@ -7,6 +7,8 @@ import OpClusterModel
 import OpClusterScheduling
 
 extension World {
+  /// The copy has what was durable at this moment, as an online copy has; the oracles are copied
+  /// along.
   func takeBackup() {
     guard coordinator.isUp else { return }
     note(.disk, 2, ledger.commit.number) { "the journal is copied at \(self.ledger.commit.number)" }
@@ -15,6 +17,9 @@ extension World {
     backup = Backup(disk: disk, ledger: ledger, shadow: shadow)
   }
 
+  /// Peers that were told more than the copy knows are `foreign` from here on: the coordinator must
+  /// find that out by itself. `acknowledged` forgets what is gone, since its loss is no broken
+  /// promise (G12).
   func restoreJournal(_ mishap: Mishap) {
     guard coordinator.isUp, let backup else { return }
     crashCoordinator(mishap, "is stopped, and an older journal takes its place")

@@ -1,4 +1,6 @@
-// Carries out the faults of the simulated world.
+// Carries out the faults of the simulated world. `Mishaps` says when and how often, as the seed or
+// the script decides; here is what each does. A fault that finds nothing to break, such as the
+// crash of a coordinator that is down, does nothing and is still counted.
 
 import OpClusterModel
 import OpClusterWire
@@ -7,6 +9,7 @@ extension World {
   func happen(_ mishap: Mishap) {
     if isHealed { return }
     faults += 1
+    // A script may have fewer workers than the seed that it came from.
     let worker = mishap.subject % workers.count
     switch mishap.fault {
     case .coordinatorCrash: crashCoordinator(mishap, "crashes")
@@ -42,6 +45,8 @@ extension World {
     }
   }
 
+  /// `detail` is a set of bits: 1 cuts what the worker says, 2 what it hears. One direction alone
+  /// is the hard case (G16, G22).
   private func cut(_ worker: Int, _ mishap: Mishap) {
     guard let connection = workers[worker].connection else { return }
     let until = now + mishap.length
@@ -112,7 +117,7 @@ extension World {
     send(bytes, over: open(owner), .toCoordinator)
   }
 
-  /// Checks the answer to a stranger.
+  /// Checks the answer to a stranger. Namesakes have a worker's number and are judged elsewhere.
   func takeAsStranger(_ bytes: [UInt8], _ worker: Int) {
     guard worker < 0 else { return }
     do {

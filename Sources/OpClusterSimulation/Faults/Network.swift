@@ -4,7 +4,8 @@
 import OpClusterModel
 
 extension World {
-  /// Opens a new socket for a worker or client.
+  /// Opens a new socket for a worker or client. Returns the position in `connections`, which only
+  /// grows: a late message still finds its connection.
   func open(_ owner: Connection.Owner) -> Int {
     lastPeer += 1
     let life = coordinator.isUp ? coordinator.life : -1
@@ -13,7 +14,8 @@ extension World {
     return connections.count - 1
   }
 
-  /// Sends bytes, or loses them.
+  /// Sends bytes, or loses them. The fate is drawn before it is known whether the message can go at
+  /// all, so that the number of a message does not depend on the connection's state.
   func send(_ bytes: [UInt8], over connection: Int, _ direction: Direction) {
     let end = connections[connection]
     var (verdict, chance) = judge(end.owner, direction)
@@ -35,6 +37,8 @@ extension World {
     }
   }
 
+  /// Plans the arrival. Without overtaking, a message arrives no earlier than the one before it in
+  /// its direction, as over a stream.
   private func put(
     _ bytes: [UInt8], _ connection: Int, _ direction: Direction, _ verdict: Verdict,
     _ chance: inout Chance
@@ -70,6 +74,8 @@ extension World {
     breakConnection(connection, isSilent: isSilent, noticedAfter: chance.milliseconds(1, 2_000))
   }
 
+  /// A silent break gives the same socket another peer number: the coordinator sees a new peer, and
+  /// the owner sees nothing.
   func breakConnection(_ connection: Int, isSilent: Bool, noticedAfter wait: Span) {
     guard connections[connection].isOpen else { return }
     if coordinator.isUp, isSilent {

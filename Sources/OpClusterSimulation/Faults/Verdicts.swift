@@ -30,6 +30,8 @@ extension World {
     return (verdict, chance)
   }
 
+  /// Every draw is made, whatever the others came to, so that one rate of the plan does not move
+  /// the others.
   private func draw(_ chance: inout Chance) -> Verdict {
     var verdict = Verdict()
     if chance.permille(plan.lossPermille) { verdict.isLost = true }
@@ -42,7 +44,8 @@ extension World {
     return verdict
   }
 
-  /// The duration of the next sync.
+  /// The duration of the next sync. A stalled sync of up to a minute is longer than every lease
+  /// (F51).
   func nextSyncLength() -> Span {
     syncs += 1
     var chance = draw(.sync, syncs)

@@ -1,5 +1,6 @@
 // The world's own checks: turns, welcomes, losses, answers and launches, and the agreement of the
-// journal with the living coordinator (I10, I12, I14, G22).
+// journal with the living coordinator (I10, I12, I14, G22). They need more than the ledger knows:
+// the times of messages, who heard whom, which processes live. A failure here ends the world.
 
 import OpClusterExecution
 import OpClusterModel
@@ -8,6 +9,7 @@ import OpClusterScheduling
 extension World {
   /// Checks every turn of the coordinator.
   func checkTurn() {
+    // Not every turn: the check visits all operations.
     if coordinator.turns % 16 == 0, let broken = coordinator.scheduler.brokenInvariant() {
       fail("scheduler", broken)
     }
@@ -210,6 +212,7 @@ extension World {
   /// A turn begins every 200 µs at most, and a slow sync takes 3 s. In a longer one there is less
   /// and less to write, since clients wait for answers.
   private static let turnsInFlight = 15_000
+  /// Buffers that are there without any operation.
   private static let bytesAtRest = 1 << 20
   /// The limit of bytes per operation (G29).
   private static let bytesOfOperation = 2_048
@@ -240,7 +243,8 @@ extension World {
     if let broken = coordinator.scheduler.brokenInvariant() { fail("scheduler", broken) }
   }
 
-  /// The first difference, with a little context.
+  /// The first difference, with a little context. Two states are long, and the first difference is
+  /// mostly near the cause.
   private func difference(_ live: [Record], _ replayed: [Record]) -> String {
     guard let at = zip(live, replayed).enumerated().first(where: { $1.0 != $1.1 })?.offset else {
       return "\(live.count) and \(replayed.count) facts, events to \(ledger.lastEvent)"
@@ -297,6 +301,7 @@ extension World {
     return 0
   }
 
+  /// Also for a change that suspends nothing, which then seals nothing.
   private func queueMeant(by request: ClientRequest) -> UInt32? {
     guard case .changeQueue(let name, _) = request else { return nil }
     return ledger.queueByName[name]

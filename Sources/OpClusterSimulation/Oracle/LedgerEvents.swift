@@ -1,9 +1,13 @@
-// The oracle's checks of events: gapless, once, in legal order (I2, I4, I14, I15).
+// The oracle's checks of events: gapless, once, in legal order (I2, I4, I14, I15). Events are
+// looked at when their turn is durable, before a follower is told of them; `Histories` compares
+// what followers got. Events are noted here, and facts are noted in `LedgerRecords`: two sources of
+// the same history, which must agree.
 
 import OpClusterModel
 import OpClusterScheduling
 
 extension ShadowLedger {
+  /// Two sequences are checked: the one of all events, and the operation's own (S106).
   mutating func take(_ event: Event) {
     if event.sequence != lastEvent + 1 {
       complain("I15", "event \(event.sequence) follows \(lastEvent)")
@@ -19,6 +23,7 @@ extension ShadowLedger {
         complain("I15", "\(shown(id)): event \(sequence) follows \(self[id].sequence)")
       }
       self[id].sequence = sequence
+      // Only the completion may follow the end (S8).
       if self[id].outcome != nil, event.kind != .completion {
         complain("I2", "\(shown(id)) has ended, then \(event.kind)")
       }
@@ -26,6 +31,7 @@ extension ShadowLedger {
     }
   }
 
+  /// Notes what later checks need. Kinds that no invariant is about are passed over.
   private mutating func take(_ kind: Event.Kind, _ id: OperationID) {
     switch kind {
     case .isFinished(let outcome): finish(id, outcome)
@@ -46,6 +52,7 @@ extension ShadowLedger {
     }
   }
 
+  /// Notes the end. A loss is an end only when the losses allow no other run (S12).
   private mutating func finish(_ id: OperationID, _ outcome: Outcome) {
     if let other = self[id].outcome {
       complain("I2", "\(shown(id)) ended as \(other) and as \(outcome)")
@@ -64,6 +71,8 @@ extension ShadowLedger {
   }
 
   /// The count of a queue at the end of a turn equals its members, barriers excluded (S81, S105).
+  /// Counts all operations anew: worlds are small, and the coordinator's own count is what is
+  /// judged.
   private mutating func expect(_ told: UInt32, in queue: QueueID) {
     var count: UInt32 = 0
     for graph in graphs {
@@ -87,6 +96,7 @@ extension ShadowLedger {
     }
   }
 
+  /// The end of a graph, as the history keeps it. Its outcomes must be those that the events told.
   mutating func take(_ ending: GraphEnding) {
     let number = Int(ending.structure.row.graph.number)
     guard number < graphs.count, let graph = graphs[number] else {

@@ -17,10 +17,14 @@ struct ObservedLaunch: Sendable {
 }
 
 extension ShadowLedger {
+  /// Noted at the moment of the end, before anybody is told: a dependent may start on it at the
+  /// same worker (S151).
   mutating func ended(_ attempt: AttemptID, _ result: AttemptResult, at session: WorkerSession) {
     endings[attempt] = (session, result)
   }
 
+  /// Judges a launch by what is durable at this moment. A late one, of an attempt that is no longer
+  /// its worker's, is judged by why it was closed.
   mutating func launch(_ launch: ObservedLaunch) {
     let attempt = launch.attempt
     let id = attempt.operation
@@ -126,6 +130,8 @@ extension ShadowLedger {
     }
   }
 
+  /// The largest limit that was in force at any time since the hand-over: a limit that was lowered
+  /// meanwhile stops nothing that was given out (S66).
   private mutating func expectQueueAllows(_ id: OperationID, _ name: String) {
     let number = self[id].queue
     guard let queue = queues[number] else { return }

@@ -27,7 +27,8 @@ extension ShadowLedger {
 
   /// The operations that could be handed over, as far as is durable. Excludes operations that a
   /// rule unknown to this oracle may hold back: barriers, limits of templates, pauses after
-  /// failures.
+  /// failures. Costs all operations of living graphs and their edges, once for each turn that hands
+  /// something over.
   func eligibleOperations() -> [Eligible] {
     var found: [Eligible] = []
     for number in graphs.indices {
@@ -63,7 +64,8 @@ extension ShadowLedger {
   }
 
   /// Checks after the turn that no unchanged operation still in line ranks before one that was
-  /// handed over.
+  /// handed over. Costs what was handed over times what is left. Only equal demands are compared:
+  /// with others, a later operation may fit where an earlier one does not.
   mutating func expectOrder(of records: [Record], among eligible: [Eligible]) {
     let left = eligible.filter { one in
       let entry = self[one.id]

@@ -1,11 +1,15 @@
 // The oracle's checks of durable facts: the holder of each attempt, and that each accepted end is
-// that of the present attempt (I3, I6).
+// that of the present attempt (I3, I6). It follows the facts with a model of its own, simpler than
+// the coordinator's: a list of operations, no lines, no counts. That model must not call the code
+// it judges. Costs little for a fact, and a walk over all operations for a lost worker.
 
 import OpClusterModel
 import OpClusterScheduling
 
 extension ShadowLedger {
-  /// Takes one durable turn.
+  /// Takes one durable turn. Called once for each durable turn, in order. The order of handing over
+  /// is judged only in turns of which the ledger knows everything: while a client's change is on
+  /// its way, operations may be pinned.
   mutating func take(
     _ records: [Record], _ events: [EventRun], _ submissions: [AcceptedSubmission],
     _ graphEndings: [GraphEnding], commit: CommitIndex
@@ -14,6 +18,7 @@ extension ShadowLedger {
       complain("G1", "commit \(commit.number) follows \(self.commit.number)")
     }
     self.commit = commit
+    // Workers lost in this turn: their attempts may count as started without a launch.
     presumed = Set(
       records.compactMap { if case .workerLost(let worker) = $0 { worker.number } else { nil } })
     departed = Set(
@@ -32,6 +37,7 @@ extension ShadowLedger {
     }
   }
 
+  /// Every fact is listed, so that a new one is thought of here.
   private mutating func take(_ record: Record) {
     switch record {
     case .submitted(let graph, let submission, _, _): add(graph, submission)
@@ -96,7 +102,8 @@ extension ShadowLedger {
     }
   }
 
-  /// Adds an operation at the end of a queue (S51).
+  /// Adds an operation at the end of a queue (S51). Draws the next place, as the coordinator must
+  /// have drawn it.
   private mutating func enter(_ id: OperationID, _ queue: UInt32) {
     lastPlace += 1
     self[id].queue = queue
@@ -105,6 +112,8 @@ extension ShadowLedger {
     if template(of: id)?.isBarrier ?? false { queues[queue]?.barriers.append(id) }
   }
 
+  /// Calls `body` for each operation of the runs, ascending. An operation that no submission made
+  /// is a broken invariant.
   private mutating func eachOf(
     _ runs: OperationRuns, _ body: (inout ShadowLedger, OperationID) -> Void
   ) {
@@ -131,6 +140,8 @@ extension ShadowLedger {
     queueByName[settings.name] = number
   }
 
+  /// Every limit is kept with its commit: a launch is judged by the limits that held since its
+  /// hand-over.
   private mutating func changeQueue(_ number: UInt32, _ settings: QueueSettings) {
     guard let old = queues[number] else {
       return complain("G2", "unknown queue \(number) in a record")
@@ -147,6 +158,7 @@ extension ShadowLedger {
 
   // MARK: - Graphs
 
+  /// Numbers have no gap, so that the graphs are an array.
   private mutating func add(_ graph: GraphID, _ submission: GraphSubmission) {
     if Int(graph.number) != graphs.count {
       complain("S2", "graph \(graph.number) follows \(graphs.count - 1)")
@@ -184,6 +196,7 @@ extension ShadowLedger {
     addEdges(graph, submission)
   }
 
+  /// Numbers of own queues follow each other in the order of the submission.
   private mutating func resolveQueues(
     _ submission: GraphSubmission, _ graph: GraphID
   ) -> [UInt32] {
@@ -200,6 +213,7 @@ extension ShadowLedger {
     }
   }
 
+  /// Every edge as single edges, element by element: slow and plainly right.
   private mutating func addEdges(_ graph: GraphID, _ submission: GraphSubmission) {
     var firsts: [UInt32] = []
     var next: UInt32 = 0
@@ -230,6 +244,7 @@ extension ShadowLedger {
 
   // MARK: - Attempts
 
+  /// One attempt more, with its holder and the commit that gave it (G14).
   private mutating func handOver(_ id: OperationID, to worker: WorkerID) {
     if self[id].worker != 0 { complain("I7", "\(shown(id)) is handed over twice") }
     if self[id].outcome != nil { complain("I2", "\(shown(id)) has ended and is handed over") }
@@ -261,6 +276,8 @@ extension ShadowLedger {
     self[id].worker = 0
   }
 
+  /// Closes every attempt that the worker had. The reason says whether a later launch is a broken
+  /// lease or a broken goodbye.
   private mutating func lose(_ worker: WorkerID, _ reason: Closing.Reason) {
     workers[worker.number]?.isLost = true
     for number in graphs.indices {
@@ -271,6 +288,8 @@ extension ShadowLedger {
     }
   }
 
+  /// A start that the coordinator takes as a fact must have been seen by the world, but for those
+  /// that it presumes at a loss (G17).
   private mutating func expectLaunched(_ id: OperationID) {
     if presumed.contains(self[id].worker) { return }
     if isPresumed(id) { return }
@@ -295,6 +314,7 @@ extension ShadowLedger {
     if let template = template(of: id), template.work == .nothing { return }
     let attempt = AttemptID(operation: id, attempt: self[id].attempt)
     switch result.cause {
+    // No process has ended by these.
     case .lost, .missingInput, .cannotStart, .unknownType: return
     default: break
     }

@@ -13,13 +13,16 @@ extension World {
     return .submit(submission)
   }
 
-  /// The records of a turn as the mutant coordinator writes them.
+  /// The records of a turn as the mutant coordinator writes them. A journal that lacks facts is
+  /// found at the next replay (I10).
   func written(_ turn: SchedulingTurn) -> [Record] {
     guard mutant == .forgottenRecords else { return turn.records }
     return turn.records.filter { if case .executing = $0 { false } else { true } }
   }
 
-  /// A message as the mutant worker handles it.
+  /// A message as the mutant worker handles it. Returns the message unchanged without a mutant, as
+  /// all functions here do. Some bugs judge instead of changing: they launch again what the real
+  /// worker would refuse.
   func mutated(_ message: CoordinatorMessage, _ at: Int) -> CoordinatorMessage {
     guard let mutant, case .orders(var orders) = message else { return message }
     switch mutant {

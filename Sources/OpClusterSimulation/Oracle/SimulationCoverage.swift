@@ -1,5 +1,6 @@
 // The coverage of the worlds of this process: pairs of the state tables, and kinds of effects. For
-// `opsim coverage`.
+// `opsim coverage`. The counters of the brains are global and exist in one build only; those of
+// effects are in each world.
 
 import OpClusterExecution
 import OpClusterModel
@@ -41,6 +42,8 @@ public enum SimulationCoverage {
     }
   }
 
+  /// Written down rather than collected, so that an effect that never occurs has a row. A new case
+  /// needs its name here.
   private static let effectNames =
     [
       "started", "submitted", "enqueued", "queueCreated", "queueChanged", "queueRemoved",
@@ -64,6 +67,7 @@ public enum SimulationCoverage {
 }
 
 extension World {
+  /// Orders are counted by what they hold: one message may hold all kinds.
   func count(_ effect: Effect) {
     guard effectCounts != nil else { return }
     switch effect {

@@ -39,6 +39,8 @@ public struct Shrinking {
     self.tell = tell
   }
 
+  /// Repeats all passes until none makes the script smaller, or the bound is reached: leaving one
+  /// thing out may make another needless. Each try is a whole world.
   public mutating func run() {
     var before = 0
     repeat {
@@ -59,12 +61,14 @@ public struct Shrinking {
     return Simulation.run(smaller, mutant: mutant).violation?.rule == rule
   }
 
+  /// Keeps a smaller script if it breaks the same rule. Another rule would be another bug.
   private mutating func keep(_ smaller: WorldScript) -> Bool {
     guard runs < bound, breaks(smaller) else { return false }
     script = smaller
     return true
   }
 
+  /// The cheapest first: a whole class of faults is mostly needless.
   private mutating func dropClasses() {
     for fault in Fault.allCases where script.mishaps.contains(where: { $0.fault == fault }) {
       var smaller = script
@@ -93,6 +97,7 @@ public struct Shrinking {
     tell("until \(low) of \(moments.count) moments: \(script.itemCount) things left")
   }
 
+  /// From the end, since the others keep their numbers, by which mishaps and messages name them.
   private mutating func dropWorkers() {
     while script.plan.workers.count > 1 {
       var smaller = script

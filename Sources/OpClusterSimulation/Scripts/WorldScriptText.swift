@@ -1,5 +1,7 @@
 // Converts scripts to text, one item per line, so that a person can read a regression and delete
-// unnecessary items.
+// unnecessary items. Times are nanoseconds, latencies microseconds, amounts ten-thousandths. The
+// text is versioned by nothing: a script in Tests/OpClusterSimulationTests/Regressions must still
+// be read after any change here, so that words may be added and none given another meaning.
 
 import OpClusterModel
 
@@ -13,7 +15,8 @@ public struct ScriptError: Error, CustomStringConvertible {
 // MARK: - Writing
 
 extension WorldScript {
-  /// The text of the file, with these comment lines first.
+  /// The text of the file, with these comment lines first. Reading the text gives a script of the
+  /// same world. Settings with their usual value may be left out.
   public func text(comments: [String] = []) -> String {
     var lines = comments.map { "# \($0)" }
     lines.append("seed \(seed)")
@@ -38,6 +41,7 @@ extension WorldScript {
     return lines.joined(separator: "\n") + "\n"
   }
 
+  /// Requests are bytes of the wire: no one writes them by hand.
   private func hexadecimal(_ bytes: [UInt8]) -> String {
     let digits = Array("0123456789abcdef")
     var text = ""
@@ -130,7 +134,8 @@ extension Verdict {
 // MARK: - Reading
 
 extension WorldScript {
-  /// Parses a script. Lines that begin with # are comments.
+  /// Parses a script. Lines that begin with # are comments. Throws the first line that is not
+  /// understood, with its number. Without a worker nothing can happen.
   public init(text: String) throws(ScriptError) {
     for (at, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
       let words = line.split(separator: " ")
@@ -173,6 +178,8 @@ extension WorldScript {
     return true
   }
 
+  /// Numbers out of their range make the line invalid: a script is read by a person, and must not
+  /// surprise.
   private mutating func set(
     _ path: WritableKeyPath<WorldScript, Int>, _ value: Int64?, _ range: ClosedRange<Int>
   ) -> Bool {
@@ -211,6 +218,7 @@ extension WorldScript {
     return true
   }
 
+  /// nil for an odd number of digits, or anything but digits.
   private static func bytes(_ text: Substring) -> [UInt8]? {
     let digits = Array(text.utf8)
     guard digits.count % 2 == 0 else { return nil }

@@ -6,7 +6,8 @@ import OpClusterModel
 import OpClusterScheduling
 
 extension World {
-  /// Heals the world: from now on the network, the disk and the machines work.
+  /// Heals the world: from now on the network, the disk and the machines work. Nothing that was
+  /// under way is taken back: messages that are late come late, and syncs end when they were to.
   func heal() {
     isHealed = true
     healedAt = now
@@ -45,6 +46,8 @@ extension World {
     for at in clients.indices where clients[at].submissionsLeft > 0 { submitSomething(at) }
   }
 
+  /// Declared operations would keep their graph for ever. After thirty seconds what is left is
+  /// cancelled instead: it may wait for something that cannot come.
   private func enqueueOrCancel(_ graph: GraphID, _ entry: ShadowLedger.GraphEntry) {
     var selection = Selection.graph(graph)
     selection.states = [.declared]
@@ -59,7 +62,8 @@ extension World {
 
   // MARK: - The end
 
-  /// Whether everything has ended, and no message is pending.
+  /// Whether everything has ended, and no message is pending. Asked after every step once the world
+  /// is healed; costs clients and workers.
   var isQuiet: Bool {
     guard isHealed, coordinator.isUp, coordinator.disk.isIdle, coordinator.withheld.isEmpty,
       !ledger.hasLiveGraphs, asksLeft == 0
@@ -75,6 +79,8 @@ extension World {
     }
   }
 
+  /// Names what is left, with the coordinator's own reasons, so that a failing seed can be read
+  /// without a trace.
   func stuck() {
     var left: [String] = []
     for graph in ledger.liveGraphs.prefix(3) {

@@ -3,7 +3,8 @@
 import OpClusterModel
 
 extension World {
-  /// Delivers bytes to the other end, if it still exists.
+  /// Delivers bytes to the other end, if it still exists. A message for an earlier life of the
+  /// coordinator, or for a peer number that a silent break has replaced, is gone.
   func arrive(_ delivery: Delivery) {
     connections[delivery.connection].inFlight -= delivery.bytes.count
     let end = connections[delivery.connection]

@@ -1,9 +1,14 @@
 // The clients' other requests in the simulated world: everything that users do to a running
-// cluster.
+// cluster. All draws come from the client's own generator, so that a request more or less of one
+// client disturbs no other. The targets are taken from the oracle's ledger, which knows only what
+// is durable: some exist no more when the request arrives, as with real users. Answers are checked
+// in `ClientShell`.
 
 import OpClusterModel
 
 extension World {
+  /// One change. nil: nothing is there yet that it could be about. The numbers are weights out of
+  /// 20; a change of them changes the meaning of every seed.
   func steeringRequest(_ at: Int) -> ClientRequest? {
     switch clients[at].chance.below(20) {
     case 0, 1, 2:
@@ -34,6 +39,8 @@ extension World {
     }
   }
 
+  /// Questions are asked so that answers are checked against the ledger, and so that they stand
+  /// between changes.
   func readingRequest(_ at: Int) -> ClientRequest {
     switch clients[at].chance.below(5) {
     case 0: .graphs(Selection(graphs: .all), after: nil, limit: 50)
@@ -44,6 +51,7 @@ extension World {
     }
   }
 
+  /// nil leaves the grace to the operation; 0 is an immediate kill.
   private func someGrace(_ at: Int) -> Span? {
     clients[at].chance.percent(50) ? clients[at].chance.milliseconds(0, 2_000) : nil
   }
@@ -53,6 +61,7 @@ extension World {
     return live.isEmpty ? nil : clients[at].chance.pick(live)
   }
 
+  /// Any operation of a living graph, of whatever client. `graphs` is indexed by number.
   func someOperation(_ at: Int) -> OperationID? {
     guard let graph = someGraph(at), let entry = ledger.graphs[Int(graph.number)],
       !entry.operations.isEmpty
@@ -61,6 +70,7 @@ extension World {
     return OperationID(graph: graph, index: UInt32(index))
   }
 
+  /// A whole graph in some cases, else one template of it.
   private func someSelection(_ at: Int) -> Selection? {
     guard let id = someOperation(at) else { return nil }
     var selection = Selection.graph(id.graph)
@@ -68,6 +78,8 @@ extension World {
     return selection
   }
 
+  /// Each form that a target has: an explicit set, in which one may be named twice, dependents, a
+  /// pattern, a selection.
   private func someTarget(_ at: Int) -> OperationTarget? {
     switch clients[at].chance.below(6) {
     case 0, 1:
@@ -85,6 +97,7 @@ extension World {
     }
   }
 
+  /// Tries a few times: few operations are of blocks. nil is no error.
   private func someBlockOperation(_ at: Int) -> OperationID? {
     for _ in 0..<8 {
       guard let id = someOperation(at) else { return nil }
@@ -93,6 +106,7 @@ extension World {
     return nil
   }
 
+  /// Also queues that do not exist or are a graph's own, which must be refused in good order.
   private func someQueue(_ at: Int) -> String {
     if clients[at].chance.percent(20), let graph = someGraph(at) { return "\(graph.number)/own" }
     return clients[at].chance.pick(["default", "default", "q0", "q1", "q2"])
@@ -104,6 +118,7 @@ extension World {
     return clients[at].chance.percent(70) ? clients[at].chance.pick(known) : someQueue(at)
   }
 
+  /// Limits from 0 on, since 0 acts like a suspension (S65).
   private func someSettings(_ at: Int) -> QueueSettings {
     var settings = QueueSettings(name: clients[at].chance.pick(["q0", "q1"]))
     if clients[at].chance.percent(60) {
@@ -116,6 +131,8 @@ extension World {
     return settings
   }
 
+  /// Any part of the settings, or none. Names are exchanged among three, so that names meet that
+  /// are taken.
   private func someChange(_ at: Int) -> QueueChange {
     var change = QueueChange()
     if clients[at].chance.percent(50) {
@@ -135,12 +152,14 @@ extension World {
     return change
   }
 
+  /// An edge that the ledger knows. It may be an edge on a whole array, which is refused (S37).
   private func edgeToRemove(_ at: Int) -> ClientRequest? {
     guard let to = someOperation(at), !ledger[to].needs.isEmpty else { return nil }
     let need = clients[at].chance.pick(ledger[to].needs)
     return .removeDependency(from: need.on, to: to)
   }
 
+  /// A random part of the first declared graph; some of it may be enqueued already (S11).
   private func enqueueing(_ at: Int) -> ClientRequest? {
     for graph in ledger.liveGraphs {
       guard let entry = ledger.graphs[Int(graph.number)], entry.submission.isDeclaredOnly else {

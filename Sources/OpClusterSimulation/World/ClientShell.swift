@@ -1,10 +1,14 @@
 // Clients in the simulated world: they submit with keys and repeat until they are answered, steer
-// graphs of their own and of others, read, and check the answers.
+// graphs of their own and of others, read, and check the answers. Steering is drawn in
+// `ClientRequests`. A request is repeated under its number; only a submission is known as a
+// repetition, by its key (G19).
 
 import OpClusterModel
 import OpClusterWire
 
 extension World {
+  /// Does one thing and plans the next. Stops when the world heals: from then on `Aftermath` speaks
+  /// for users.
   func actAsClient(_ at: Int) {
     if isHealed { return }
     let pause = Int(plan.turmoil.nanoseconds / 1_000_000) / (8 + plan.graphs * 4)
@@ -25,6 +29,7 @@ extension World {
     }
   }
 
+  /// The key names client and submission, so that scripts and traces can be read.
   func submitSomething(_ at: Int) {
     clients[at].submissionsLeft -= 1
     let key = "\(at)-\(clients[at].submissionsLeft)"
@@ -35,6 +40,7 @@ extension World {
     ask(.submit(maker.graph(key: key, earlier: earlier, queues: queues)), at)
   }
 
+  /// Sends at once or lines up: a client has a bounded number of requests on their way.
   func ask(_ request: ClientRequest, _ at: Int) {
     guard clients[at].pending.count < Client.mostInFlight else {
       return clients[at].linedUp.append(request)
@@ -44,6 +50,7 @@ extension World {
     var asked = Client.Asked(id: id, request: request)
     asked.resumesBefore = resumes(of: request)
     clients[at].pending.append(asked)
+    // Recorded as bytes: a script needs no text for every request.
     if !isHealed || request.isSubmission, recording != nil {
       let bytes = Wire.encode(.request(RequestID(0), request))
       recording?.asks.append(WorldScript.Ask(at: now, client: at, bytes: bytes))
@@ -52,13 +59,15 @@ extension World {
     say(id, request, at)
   }
 
+  /// Plans its repetition at once. An answered request finds itself no longer pending then.
   private func say(_ id: RequestID, _ request: ClientRequest, _ at: Int) {
     send(Wire.encode(.request(id, request)), over: clients[at].connection, .toCoordinator)
     var chance = draw(.repetition)
     agenda.plan(.clientRepeats(client: at, id), at: now + chance.milliseconds(800, 4_000))
   }
 
-  /// Sends a request of the script.
+  /// Sends a request of the script. A script may have fewer clients than the seed that it came
+  /// from.
   func askFromScript(_ number: Int) {
     asksLeft -= 1
     guard let script, case let entry = script.asks[number] else { return }
@@ -72,7 +81,8 @@ extension World {
     }
   }
 
-  /// Repeats an unanswered request, sometimes on a new connection.
+  /// Repeats an unanswered request, sometimes on a new connection. A new connection in a third of
+  /// the cases, since the coordinator knows peers by their connection.
   func repeatRequest(_ at: Int, _ id: RequestID) {
     guard let found = clients[at].pending.firstIndex(where: { $0.id == id }) else { return }
     clients[at].pending[found].tries += 1
@@ -84,7 +94,7 @@ extension World {
     say(id, clients[at].pending[found].request, at)
   }
 
-  /// Handles an answer.
+  /// Handles an answer. An answer to a repetition finds no request and is dropped.
   func take(_ bytes: [UInt8], at client: Int) {
     do {
       guard case .reply(let id, let reply) = try Wire.decodeClientAnswer(bytes),
@@ -101,6 +111,7 @@ extension World {
     }
   }
 
+  /// Judges an answer by the ledger, which knows what was durable when it left.
   private func check(_ reply: ClientReply, to request: ClientRequest, _ client: Int) {
     switch (request, reply) {
     case (.submit(let submission), .accepted(let graph, let operations, _)):
@@ -134,6 +145,7 @@ extension World {
     agenda.plan(.clientRepeats(client: at, id), at: now + chance.milliseconds(300, 1_500))
   }
 
+  /// From here on the key must lead to this graph, whatever crashes (I1).
   private func noteAccepted(
     _ submission: GraphSubmission, _ graph: GraphID, _ operations: UInt32, _ client: Int
   ) {

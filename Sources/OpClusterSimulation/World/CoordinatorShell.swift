@@ -1,5 +1,7 @@
 // The coordinator's body in the simulated world: turns, the journal's disk, and the one rule of
-// release (G3, persist then speak). Driven by the world's clock.
+// release (G3, persist then speak). Driven by the world's clock. It does in a few lines what
+// OpClusterCoordinator does with threads and sockets: the brain is the same, and so are the order
+// of writing and speaking, which is what is judged.
 
 import OpClusterModel
 import OpClusterScheduling
@@ -8,7 +10,9 @@ import OpClusterWire
 extension World {
   // MARK: - Its lives
 
-  /// Reads the journal and begins a new life (G4).
+  /// Reads the journal and begins a new life (G4). Recovers, checks that the recovered state is
+  /// what was durable, and tells all peers that their connections are gone. Called at the start and
+  /// after each crash.
   func startCoordinator() {
     guard !coordinator.isUp, expectNothingMissing() else { return }
     do {
@@ -30,6 +34,7 @@ extension World {
     (greetedAt, spokenTo) = ([:], [:])
     coordinator.turn.begin(at: now, wall: wall)
     coordinator.scheduler.start(
+      // Never 0, which would mean no life.
       life: Chance.mix(seed &+ UInt64(coordinator.life)) | 1,
       mayHaveGoneBack: coordinator.mayHaveGoneBack && mutant != .unnoticedRestores,
       into: &coordinator.turn)
@@ -42,7 +47,9 @@ extension World {
     now + timing.resync - timing.lost
   }
 
-  /// Crashes, like `kill -9` together with a power loss.
+  /// Crashes, like `kill -9` together with a power loss. Turns that were not durable are lost, or
+  /// kept in part, as `Disk.crash` decides. Kept ones become durable here, since nobody was told of
+  /// them and the next start will read them.
   func crashCoordinator(_ mishap: Mishap, _ why: String) {
     guard coordinator.isUp else { return }
     note(.crash, UInt64(coordinator.life)) { "coordinator \(why)" }
@@ -59,6 +66,8 @@ extension World {
 
   // MARK: - A turn
 
+  /// One turn is planned at most; an earlier moment replaces a later one. The happening of a
+  /// replaced plan finds another moment and does nothing.
   func planCoordinatorTurn(at moment: Instant) {
     let moment = max(moment, coordinator.pausedUntil, now)
     if let planned = coordinator.plannedTurn, planned <= moment { return }
@@ -66,6 +75,7 @@ extension World {
     agenda.plan(.coordinatorTurn(life: coordinator.life), at: moment)
   }
 
+  /// The loop of a turn: all that has come, then the deadline, then the close.
   func takeCoordinatorTurn(life: Int) {
     guard coordinator.isUp, coordinator.life == life, coordinator.plannedTurn == now else { return }
     coordinator.plannedTurn = nil
@@ -81,6 +91,8 @@ extension World {
     if coordinator.scheduler.isSettled(at: now) { coordinator.mayHaveGoneBack = false }
   }
 
+  /// Lost peers come first, as in the real loop. Messages are decoded here, so that the codec is
+  /// part of the world.
   private func takeInbox() {
     let (gone, inbox) = (coordinator.gonePeers, coordinator.inbox)
     coordinator.gonePeers = []
@@ -122,7 +134,8 @@ extension World {
     return true
   }
 
-  /// Seals the turn, writes it, and sends what may leave.
+  /// Seals the turn, writes it, and sends what may leave. The order is the rule under test: write,
+  /// say what claims no fact, withhold the rest.
   private func closeTurn() {
     coordinator.scheduler.close(&coordinator.turn)
     coordinator.turns += 1
@@ -140,6 +153,7 @@ extension World {
       coordinator.withheld.append(
         (coordinator.scheduler.lastCommit, coordinator.turn.afterDurable))
     }
+    // Deliberate bugs that speak before the disk.
     if let early = mutant?.saidTooEarly {
       for at in coordinator.withheld.indices {
         for effect in coordinator.withheld[at].effects where early(effect) { carryOut(effect) }
@@ -155,6 +169,7 @@ extension World {
     }
   }
 
+  /// A turn that takes nothing in and says nothing is a busy loop if others follow at once (G30).
   private func watchIdleness() {
     let isIdle =
       coordinator.isTurnIdle && !coordinator.turn.isDurable
@@ -166,6 +181,7 @@ extension World {
 
   // MARK: - Persist, then speak
 
+  /// One sync at a time; turns that close meanwhile wait for the next and share it.
   private func sync() {
     guard coordinator.disk.beginSync() else { return }
     agenda.plan(.syncEnds(life: coordinator.life), at: now + nextSyncLength())
@@ -178,7 +194,8 @@ extension World {
     sync()
   }
 
-  /// Sends effects that claim facts; nothing else does.
+  /// Sends effects that claim facts; nothing else does. Withheld effects are in the order of
+  /// commits, so that the first that is not durable ends it.
   private func release() {
     var count = 0
     while count < coordinator.withheld.count,
@@ -191,6 +208,7 @@ extension World {
     coordinator.withheld.removeFirst(count)
   }
 
+  /// Puts an effect on the network. A peer that is gone is passed over, as the socket does it.
   private func carryOut(_ effect: Effect) {
     count(effect)
     switch effect {
@@ -216,7 +234,8 @@ extension World {
   /// Nobody reads words here: all peers are of this release.
   private static func wording(_ advice: Advice) -> String { "" }
 
-  /// Passes a durable turn to the oracles, before any peer is told.
+  /// Passes a durable turn to the oracles, before any peer is told. Decodes the turn as a restart
+  /// would, and gives it to both oracles: the replayed shadow and the ledger.
   private func becameDurable(_ turn: WrittenTurn) {
     do {
       let records = try Wire.decodeRecords(turn.records)
@@ -239,6 +258,7 @@ extension World {
     }
   }
 
+  /// At any moment, not only when a real coordinator would take one.
   func takeSnapshot() {
     guard coordinator.isUp else { return }
     note(.snapshot, coordinator.scheduler.lastCommit.number) { "snapshot" }

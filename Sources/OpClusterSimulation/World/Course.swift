@@ -18,6 +18,8 @@ struct Course: Sendable {
     (self.duration, self.result, self.onStop) = (duration, result, onStop)
   }
 
+  /// The attempt's number is the purpose of the generator, so that each attempt of an operation
+  /// differs. The order of the draws is part of what a seed means.
   init(seed: UInt64, attempt: AttemptID, plan: Plan, isExclusive: Bool) {
     let operation = attempt.operation
     let name = UInt64(operation.graph.number) << 32 | UInt64(operation.index)
@@ -36,6 +38,7 @@ struct Course: Sendable {
     }
   }
 
+  /// Up to a few seconds, which is long beside heartbeats and short beside leases.
   private static func duration(_ pace: Plan.Pace, _ chance: inout Chance) -> Span {
     switch pace {
     case .fast: chance.percent(20) ? .zero : chance.microseconds(50, 3_000)
@@ -45,6 +48,7 @@ struct Course: Sendable {
     }
   }
 
+  /// A quarter of the successes leave an output.
   private static func result(_ failurePercent: Int, _ chance: inout Chance) -> AttemptResult {
     var result = AttemptResult()
     if chance.percent(failurePercent) {
@@ -76,6 +80,7 @@ struct Course: Sendable {
     result.signal = 15
     return result
   }()
+  /// The result of an attempt that its worker or the guard killed.
   static let killed: AttemptResult = {
     var result = AttemptResult()
     result.cause = .signal

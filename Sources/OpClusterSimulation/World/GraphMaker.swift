@@ -1,4 +1,6 @@
-// Random graphs with every kind of template, edge and policy of a submission.
+// Random graphs with every kind of template, edge and policy of a submission. Graphs are meant to
+// be accepted: a refusal comes of something that has changed since, such as a removed queue. Edges
+// lead forward only, so that none closes a cycle inside the graph.
 
 import OpClusterModel
 import OpClusterWire
@@ -7,7 +9,8 @@ struct GraphMaker {
   var chance: Chance
   let plan: Plan
 
-  /// `earlier` are operations of other graphs that it may depend on, `queues` names of queues.
+  /// `earlier` are operations of other graphs that it may depend on, `queues` names of queues. From
+  /// half to twice `plan.size` operations, in at most 24 templates.
   mutating func graph(
     key: String, earlier: [OperationID], queues: [String]
   ) -> GraphSubmission {
@@ -34,6 +37,8 @@ struct GraphMaker {
     return submission
   }
 
+  /// Without queues everything goes to `default`. A queue of the graph's own has the name `own`,
+  /// which `someQueue` knows.
   private mutating func addQueues(_ names: [String], to submission: inout GraphSubmission) {
     if chance.percent(40) { return }
     submission.queues = [.named("default")]
@@ -46,6 +51,7 @@ struct GraphMaker {
     }
   }
 
+  /// One template. An array has up to nine elements: enough for whole-array edges and gates.
   private mutating func template(
     _ submission: GraphSubmission, _ count: Int
   ) -> OperationTemplate {
@@ -55,6 +61,7 @@ struct GraphMaker {
     switch chance.below(10) {
     case 0: template.work = .nothing
     case 1, 2: template.work = .command
+    // A type that only some workers have.
     case 3: template.work = .call(Plan.rareType)
     case 4: template.work = .blocks([Plan.plainType])
     default: break
@@ -76,6 +83,7 @@ struct GraphMaker {
     if chance.percent(15) { template.maximumParallel = UInt32(chance.between(1, 2)) }
     if chance.percent(10) { template.allowedFailures = .all }
     template.isFinal = chance.percent(5)
+    // Admission takes barriers of one operation alone.
     template.isBarrier = count == 1 && chance.percent(6)
     template.wantsInputs = chance.percent(25)
     template.isHeld = chance.percent(5)
@@ -83,6 +91,7 @@ struct GraphMaker {
     return template
   }
 
+  /// Fractions and several kinds of resources.
   private mutating func addDemand(_ template: inout OperationTemplate) {
     switch chance.below(12) {
     case 0: template.demand.cpus = ResourceAmount(2)
@@ -101,6 +110,7 @@ struct GraphMaker {
     }
   }
 
+  /// Time limits may be shorter than what the seed lets the process last.
   private mutating func command() -> [UInt8] {
     var command = CommandSpecification(form: .arguments([CommandText("/bin/true")]))
     if chance.percent(30) { command.timeout = chance.milliseconds(5, 2_000) }
@@ -121,10 +131,13 @@ struct GraphMaker {
     }
   }
 
+  /// Mostly success, as of manifests; the others make skips and compensation.
   private mutating func policy() -> EdgePolicy {
     chance.percent(60) ? .succeeded : chance.pick(EdgePolicy.allCases)
   }
 
+  /// At most about three edges for each template, so that later templates are not all blocked by
+  /// the first failure.
   private mutating func addGroupEdges(_ submission: inout GraphSubmission) {
     let share = chance.pick([0, 10, 25, 50])
     for to in submission.templates.indices {
@@ -152,6 +165,7 @@ struct GraphMaker {
     dropConflicts(&submission)
   }
 
+  /// Leaves out element edges whose templates an edge connects already.
   private func dropConflicts(_ submission: inout GraphSubmission) {
     var templates: [Int] = []
     for (at, template) in submission.templates.enumerated() {

@@ -4,7 +4,8 @@
 import OpClusterModel
 
 extension World {
-  /// Runs until everything has ended, a rule is broken, or time is up.
+  /// Runs until everything has ended, a rule is broken, or time is up. The first workers start
+  /// within 300 ms. In a script clients have no will of their own.
   func run() {
     startCoordinator()
     for at in workers.indices {
@@ -38,8 +39,10 @@ extension World {
 
   /// The time in which everything must end once there are no more faults.
   private static let patience = Span.seconds(900)
+  /// A world that never rests is as stuck as one that never ends.
   private static let stepBound = 2_000_000
 
+  /// Happenings of an earlier life are dropped by whoever they are for, by the number of the life.
   private func happen(_ what: Happening) {
     switch what {
     case .arrival(let delivery): arrive(delivery)

@@ -1,5 +1,7 @@
 // A worker's body in the simulated world: its execution core, its socket, and processes whose
-// durations and ends the seed determines.
+// durations and ends the seed determines. It does what OpClusterWorker and OpClusterAttempts do
+// with threads and real processes. The worker has a clock of its own that drifts, and every moment
+// of the core is of that clock.
 
 import OpClusterExecution
 import OpClusterModel
@@ -8,6 +10,7 @@ import OpClusterWire
 extension World {
   // MARK: - Its lives
 
+  /// A new process with a new session: nothing of an earlier life is known to it.
   func startWorker(_ at: Int) {
     guard workers[at].core == nil else { return }
     workers[at].life += 1
@@ -27,7 +30,8 @@ extension World {
     planWorkerTurn(at, now)
   }
 
-  /// Ends the worker process with all its operations.
+  /// Ends the worker process with all its operations. Sudden, also for an orderly leave: by then
+  /// the core has said goodbye.
   func endWorker(_ at: Int, _ why: String, backAfter wait: Span) {
     guard workers[at].core != nil else { return }
     note(.crash, UInt64(at), workers[at].session.number) { "\(self.workers[at].name) \(why)" }
@@ -45,12 +49,14 @@ extension World {
     agenda.plan(.workerStarts(worker: at), at: now + wait)
   }
 
+  /// Plans a turn soon, as a message wakes a loop.
   func give(_ at: Int, _ input: Worker.Input) {
     guard workers[at].core != nil else { return }
     workers[at].inbox.append(input)
     planWorkerTurn(at, now + turnDelay())
   }
 
+  /// One turn is planned at most, as for the coordinator.
   func planWorkerTurn(_ at: Int, _ moment: Instant) {
     let moment = max(moment, workers[at].pausedUntil, now)
     if let planned = workers[at].plannedTurn, planned <= moment { return }
@@ -60,6 +66,8 @@ extension World {
 
   // MARK: - A turn
 
+  /// Takes the inbox in, then the time, then starts what there is room for, and speaks last: one
+  /// message may then tell of all of it.
   func takeWorkerTurn(_ at: Int, life: Int) {
     guard workers[at].core != nil, workers[at].life == life, workers[at].plannedTurn == now
     else { return }
@@ -91,6 +99,7 @@ extension World {
     }
   }
 
+  /// Messages of a connection that was given up are dropped.
   private func takeInbox(_ at: Int) {
     let inbox = workers[at].inbox
     workers[at].inbox = []
@@ -117,7 +126,9 @@ extension World {
     }
   }
 
-  /// Renews the lease with a message of the present conversation.
+  /// Renews the lease with a message of the present conversation. `heardWordOf` is when the
+  /// coordinator spoke, `heardAt` when the worker heard: between the two lies the time that a lease
+  /// must not count.
   private func hear(_ message: CoordinatorMessage, saidAt: Instant, _ at: Int) {
     switch message {
     case .welcome(let welcome):
@@ -153,6 +164,7 @@ extension World {
     workers[at].lastConversation = nil
   }
 
+  /// A few at a time, so that other input comes in between.
   private func startSome(_ at: Int) -> Bool {
     var effects: [ExecutionEffect] = []
     let moment = workers[at].clock(now)
@@ -173,6 +185,7 @@ extension World {
     return sent
   }
 
+  /// Does what a real body does with an effect. Effects of an effect are applied at once.
   private func carryOut(_ effect: ExecutionEffect, _ at: Int) {
     count("worker", effect)
     switch effect {
@@ -188,6 +201,8 @@ extension World {
     }
   }
 
+  /// Positions are used again by the core, so that the array stays as long as the most templates at
+  /// once.
   private func learn(_ number: TemplateNumber, _ template: TemplateAnnouncement, _ at: Int) {
     let position = Int(number.position)
     while workers[at].templates.count <= position { workers[at].templates.append(nil) }
@@ -215,6 +230,7 @@ extension World {
     agenda.plan(.guardLooks(worker: at, life: workers[at].life), at: moment)
   }
 
+  /// Looks at the contact as it is now: a lease that was renewed meanwhile plans another look.
   func checkLease(_ at: Int, life: Int) {
     guard let core = workers[at].core, workers[at].life == life,
       workers[at].guardLooksAt == now
@@ -232,6 +248,8 @@ extension World {
 
   // MARK: - Processes
 
+  /// The oracle judges before the process exists. Its course depends on the seed and the attempt's
+  /// name alone, so that nothing else disturbs it.
   private func launch(_ launch: Launch, _ at: Int) {
     let attempt = launch.attempt
     let (graph, index) = (attempt.operation.graph.number, attempt.operation.index)
@@ -260,6 +278,7 @@ extension World {
     if course.duration == .zero { endProcess(last, at) }
   }
 
+  /// A later end replaces an earlier one: the happening of the earlier finds another moment.
   private func planEnd(of process: Int, _ at: Int, after span: Span) {
     workers[at].processes[process].endsAt = now + span
     let attempt = workers[at].processes[process].attempt
@@ -276,6 +295,7 @@ extension World {
     planWorkerTurn(at, now)
   }
 
+  /// The oracle learns of the end before the worker does.
   private func endProcess(_ found: Int, _ at: Int) {
     let process = workers[at].processes.remove(at: found)
     let attempt = process.attempt
@@ -305,6 +325,7 @@ extension World {
     }
   }
 
+  /// Ends some milliseconds later, as a process tree does.
   private func kill(_ attempt: AttemptID, _ at: Int) {
     guard let found = workers[at].processes.firstIndex(where: { $0.attempt == attempt }) else {
       return
