@@ -7,6 +7,7 @@ import OpClusterSystem
 import Synchronization
 
 final class Alarm: Sendable {
+  /// `look` makes the thread see an earlier deadline, `step` hands it the stepping of a cluster.
   private enum Word: Sendable {
     case look
     case step(LocalCluster)
@@ -27,7 +28,8 @@ final class Alarm: Sendable {
     state.withLock { $0.ring = ring }
   }
 
-  /// Sets a deadline; an earlier one stays.
+  /// Sets a deadline; an earlier one stays. Mostly one atomic load: deadlines are set after every
+  /// round.
   func set(_ deadline: Instant) {
     if known.load(ordering: .sequentiallyConsistent) <= deadline.nanoseconds { return }
     state.withLock { state in
@@ -39,12 +41,14 @@ final class Alarm: Sendable {
   }
 
   /// Continues stepping for a thread that has done its share; false if there is no alarm thread.
+  /// Without a thread the caller goes on stepping.
   func takeOver(_ cluster: LocalCluster) -> Bool {
     state.withLock { state in
       mailbox(&state)?.post(.step(cluster)) == .posted
     }
   }
 
+  /// No thread is started afterwards.
   func end() {
     state.withLock { state in
       _ = state.mailbox?.post(.end)
@@ -68,6 +72,7 @@ final class Alarm: Sendable {
     }
   }
 
+  /// The loop of the thread. The deadline is read anew in each round.
   private func watch(_ mailbox: Mailbox<Word>) {
     var poller = Poller()
     _ = poller.add(descriptor: mailbox.descriptor)
@@ -89,6 +94,7 @@ final class Alarm: Sendable {
     }
   }
 
+  /// The action, taken out with its deadline: it is called once, and outside of the lock.
   private func due() -> (@Sendable () -> Void)? {
     let now = Instant(nanoseconds: MonotonicClock.now())
     return state.withLock { state in

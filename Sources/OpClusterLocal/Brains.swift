@@ -115,7 +115,9 @@ struct Brains: Sendable {
 
   // MARK: - A round
 
-  /// Handles all arrivals, in order; `output` contains the resulting work.
+  /// Handles all arrivals, in order; `output` contains the resulting work. The order is fixed:
+  /// time, arrivals, messages between the two, questions. Costs the arrivals and what they bring
+  /// about.
   mutating func round(_ arrivals: [Arrival], at now: Instant, wall: WallTime) {
     self.now = now
     self.wall = wall
@@ -137,6 +139,7 @@ struct Brains: Sendable {
     output.deadline = nextDeadline()
   }
 
+  /// One arrival. Nothing here waits or calls the program.
   private mutating func take(_ arrival: Arrival) {
     switch arrival {
     case .request(let request, let completion): take(request, completion)
@@ -274,6 +277,7 @@ struct Brains: Sendable {
     }
   }
 
+  /// In the order of the requests.
   mutating func takeAllCompletions() -> [Completion] {
     defer { completions = [:] }
     return completions.keys.sorted().compactMap { completions[$0] }

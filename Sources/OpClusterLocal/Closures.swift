@@ -1,5 +1,7 @@
 // Maps operations to their closures (S124), so that a closure is released when its operation has
-// finished. Stepper only.
+// finished. Stepper only. A closure does not travel: an operation carries its number, and
+// `OperationRegistry` holds the function under it. The numbers are read back from submissions here,
+// since the scheduler treats arguments as bytes.
 
 import OpClusterModel
 import OpClusterOperations
@@ -12,6 +14,8 @@ struct ClosureNumbers: Sendable {
   /// The closures in blocks.
   private var blocks: [GraphID: [UInt32: [UInt64]]] = [:]
 
+  /// Called once for each accepted submission. Costs its operations if any is a closure or of
+  /// blocks, else its templates.
   mutating func take(_ submission: GraphSubmission, graph: GraphID) {
     let templates = submission.templates
     if templates.indices.contains(where: { templates[$0].isClosure }) {
@@ -28,6 +32,7 @@ struct ClosureNumbers: Sendable {
     }
   }
 
+  /// One number for each operation, so that a run of ends is a slice.
   private static func numbers(in submission: GraphSubmission) -> [UInt64] {
     var own: [UInt64] = []
     own.reserveCapacity(submission.operationCount)
@@ -57,7 +62,8 @@ struct ClosureNumbers: Sendable {
     }
   }
 
-  /// Adds the closure numbers of finished operations to `used`.
+  /// Adds the closure numbers of finished operations to `used`. Costs the finished operations.
+  /// Numbers of one operation are taken once, since it ends once.
   mutating func finish(_ first: OperationID, count: UInt32, into used: inout [UInt64]) {
     let range = first.index..<first.index + count
     if let own = numbers[first.graph] {
@@ -69,6 +75,7 @@ struct ClosureNumbers: Sendable {
     for index in range { used += blocks[first.graph]?.removeValue(forKey: index) ?? [] }
   }
 
+  /// Without it a graph of closures would stay for ever.
   mutating func forget(_ graph: GraphID) {
     numbers[graph] = nil
     if !blocks.isEmpty { blocks[graph] = nil }
@@ -76,6 +83,7 @@ struct ClosureNumbers: Sendable {
 }
 
 extension OperationTemplate {
+  /// By the name of the type alone.
   var isClosure: Bool {
     if case .call(let type) = work {
       type.name == OperationRegistry.closureType.name
@@ -85,7 +93,8 @@ extension OperationTemplate {
   }
 }
 
-/// The number in an argument, in decimal digits; 0 if there is none.
+/// The number in an argument, in decimal digits; 0 if there is none. Anything else than digits, and
+/// a number that does not fit, is no closure of ours.
 private func closureNumber(in argument: some Sequence<UInt8>) -> UInt64 {
   var number: UInt64 = 0
   for byte in argument {

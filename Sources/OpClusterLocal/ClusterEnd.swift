@@ -5,6 +5,8 @@ import OpClusterModel
 import OpClusterScheduling
 
 extension Brains {
+  /// Returns at once; `tell` is called when nothing runs any more. A closure that does not heed its
+  /// cancellation keeps the cluster open (S10).
   mutating func close(_ tell: @escaping @Sendable () -> Void) {
     closers.append(tell)
     let everything = OperationTarget.selection(Selection(graphs: .active))

@@ -26,6 +26,8 @@ final class CommandExecutors: Sendable {
       queue: ready.queueName)
   }
 
+  /// Searches from the newest. An executor is made outside of the lock, since making one is slow;
+  /// two threads may then make one each, and both serve.
   private func executor(
     isForBlocks: Bool, for cluster: LocalCluster
   ) throws(WorkerError) -> CommandExecutor {
@@ -52,6 +54,7 @@ final class CommandExecutors: Sendable {
   func stop(_ attempt: AttemptID) { for executor in executors { executor.stop(attempt) } }
   func kill(_ attempt: AttemptID) { for executor in executors { executor.kill(attempt) } }
 
+  /// Ends each once, also when two threads end the cluster.
   func end() {
     let ended = entries.withLock { entries in
       defer { entries = [] }

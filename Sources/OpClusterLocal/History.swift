@@ -24,7 +24,7 @@ struct History: Sendable {
   /// The limit for both together, in estimated bytes.
   static let maximumBytes = 64 << 20
 
-  /// Takes the results of a turn.
+  /// Takes the results of a turn. Costs what the turn brought, and what has to be forgotten for it.
   mutating func take(_ turn: borrowing SchedulingTurn) {
     for at in turn.submissions.indices {
       let graph = turn.submissions[at].graph
@@ -68,6 +68,7 @@ struct History: Sendable {
     }
   }
 
+  /// Its attempts stay until their own turn: they are bounded apart.
   private mutating func forgetOldest() {
     guard let oldest = order.popFirst(), let memory = ended.removeValue(forKey: oldest) else {
       return

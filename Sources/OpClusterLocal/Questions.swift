@@ -1,11 +1,15 @@
-// Answers questions, and refuses requests that make no sense in one process.
+// Answers questions, and refuses requests that make no sense in one process. The coordinator
+// answers the same questions from its scheduler and its journal; here `History` stands for the
+// journal. Rows of the second worker and of the hidden queue are left out of the lists. Runs on the
+// stepper, at the end of a round.
 
 import OpClusterModel
 import OpClusterQueries
 import OpClusterScheduling
 
 extension ClientRequest {
-  /// Whether the request changes nothing.
+  /// Whether the request changes nothing. Questions wait for the end of the round, so that they see
+  /// all that precedes them (S3).
   var isQuestion: Bool {
     switch self {
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .ping,
@@ -18,7 +22,9 @@ extension ClientRequest {
     }
   }
 
-  /// The refusal of a request that a local cluster does not support; nil if it does.
+  /// The refusal of a request that a local cluster does not support; nil if it does. Each case is
+  /// listed, so that a new request is thought of. The hidden queue is refused wherever a request
+  /// names a queue.
   var localRefusal: Refusal? {
     switch self {
     case .drainWorker, .resumeWorker, .forgetWorker:
@@ -51,11 +57,13 @@ extension ClientRequest {
 }
 
 extension Brains {
-  /// The answer to a question, from living and remembered graphs.
+  /// The answer to a question, from living and remembered graphs. Never waits: everything is in
+  /// memory. A refusal is what the scheduler or the history says.
   func answer(_ question: ClientRequest) -> Result<ClientReply, Refusal> {
     do throws(Refusal) {
       if let refusal = question.localRefusal { throw refusal }
       switch question {
+      // No endpoints and no folder: empty texts.
       case .configuration:
         return .success(
           .configuration(
@@ -89,6 +97,8 @@ extension Brains {
     }
   }
 
+  /// Living graphs of the scheduler and ended ones of the history, in one page by number. Costs all
+  /// remembered graphs of the selection.
   private func graphs(
     _ selection: Selection, _ after: GraphID?, _ limit: UInt32
   ) throws(Refusal) -> ClientReply {
@@ -107,6 +117,7 @@ extension Brains {
       page(&rows, limit, \.graph), more: more || rows.count > Limits.rowsPerReply(asked: limit))
   }
 
+  /// Sorts what two sources gave and cuts it to the page.
   private func page<Row, Key: Comparable>(
     _ rows: inout [Row], _ limit: UInt32, _ key: KeyPath<Row, Key>
   ) -> [Row] {
@@ -114,6 +125,8 @@ extension Brains {
     return Array(rows.prefix(Limits.rowsPerReply(asked: limit)))
   }
 
+  /// As `graphs`. The scheduler's refusal counts only where the history knows nothing either.
+  /// Collects up to a page of each ended graph before it cuts.
   private func operations(
     _ selection: Selection, _ after: OperationID?, _ limit: UInt32
   ) throws(Refusal) -> ClientReply {
@@ -144,6 +157,7 @@ extension Brains {
     return .operations(shown, more: more || rows.count > Limits.rowsPerReply(asked: limit))
   }
 
+  /// Of a living graph, else of the first ended one that the selection has.
   private func structure(
     _ selection: Selection, _ question: ClientRequest
   ) throws(Refusal) -> ClientReply {
@@ -155,6 +169,7 @@ extension Brains {
     }
   }
 
+  /// An ended operation is explained by its end.
   private func explain(
     _ selection: Selection, _ question: ClientRequest
   ) throws(Refusal) -> ClientReply {
@@ -175,6 +190,7 @@ extension Brains {
     }
   }
 
+  /// Of an ended graph from the history, of a living one with the outcomes so far.
   private func submission(_ graph: GraphID) throws(Refusal) -> ClientReply {
     if let ended = history.graph(graph) {
       return .submission(ended.submission, outcomes: ended.ending.outcomes)
@@ -186,7 +202,8 @@ extension Brains {
     return .submission(living, outcomes: try outcomes(of: graph))
   }
 
-  /// One byte per operation; 0 for unfinished ones.
+  /// One byte per operation; 0 for unfinished ones. Page by page: the scheduler has no question for
+  /// outcomes alone. Costs a row for each operation.
   private func outcomes(of graph: GraphID) throws(Refusal) -> [UInt8] {
     var outcomes: [UInt8] = []
     var after: OperationID?

@@ -33,7 +33,8 @@ extension LocalCluster {
     }
   }
 
-  /// Runs an attempt on this thread, and returns when its end has been reported.
+  /// Runs an attempt on this thread, and returns when its end has been reported. The attempt is one
+  /// of the second worker: its end goes through the scheduler as any other.
   private func runHere(_ run: AttemptRun) throws(Refusal) {
     let attempt = run.context.attempt
     let registry = registry.withLock { $0 }
@@ -76,6 +77,7 @@ final class HandAnswer: Sendable {
   }
   private let state = Mutex(State())
 
+  /// Once; the bell is rung only if somebody waits.
   func put(_ answer: Result<HandStart, Refusal>) {
     state.withLock { state in
       state.answer = answer
@@ -83,7 +85,8 @@ final class HandAnswer: Sendable {
     }
   }
 
-  /// Waits for the answer, which is usually present already.
+  /// Waits for the answer, which is usually present already. Blocks the calling thread, which is
+  /// the caller's own by the meaning of the call.
   func wait() throws(Refusal) -> HandStart {
     while true {
       let (answer, bell) = state.withLock { state in
@@ -126,6 +129,7 @@ extension Brains {
         Brains.client, RequestID(0), .createQueue(QueueSettings(name: Brains.outsideQueue))))
   }
 
+  /// Refused as `scheduler.startByHand` says. A join point is over at once.
   mutating func startByHand(_ operation: OperationID, _ answer: @escaping HandStart.Handler) {
     openTurn()
     do throws(Refusal) {
@@ -158,6 +162,8 @@ extension Brains {
     }
   }
 
+  /// Hands the attempt to the thread that waits for it. The template was told in these orders or in
+  /// earlier ones.
   private mutating func takeByHand(_ dispatch: Dispatch) {
     let operation = dispatch.attempt.operation
     guard let template = byHand.templates[operation.graph]?[dispatch.template] else {
