@@ -54,6 +54,8 @@ public struct HistoryInspection: Sendable {
   }
 }
 
+/// The statements name their index or forbid it: a check by the path that SQLite chooses would look
+/// twice along the same one.
 final class HistoryInspector {
   /// The rows and bytes of one step.
   private static let rows: Int64 = 256
@@ -122,7 +124,8 @@ final class HistoryInspector {
       "SELECT subject, kind FROM documents NOT INDEXED WHERE rowid = ?")
   }
 
-  /// Runs one step in a transaction of its own.
+  /// Runs one step in a transaction of its own. True when everything was checked. A thrown error is
+  /// damage of a whole table, after which the caller skips to the next stage.
   func inspect(_ inspection: inout HistoryInspection) throws(JournalError) -> Bool {
     try connection.execute("BEGIN")
     do throws(JournalError) {
@@ -135,6 +138,7 @@ final class HistoryInspector {
     }
   }
 
+  /// One step of the present stage: at most `rows` rows or `bytes` bytes.
   private func look(_ inspection: inout HistoryInspection) throws(JournalError) -> Bool {
     switch inspection.stage {
     case .endsOfStream:
@@ -164,6 +168,7 @@ final class HistoryInspector {
 
   // MARK: - The ends
 
+  /// The number of rows is stored apart, since counting them would read the whole table.
   private func lookAtTotals(_ history: History) throws(JournalError) {
     let stored = try Totals.stored(history, connection)
     let first = try connection.number("SELECT \(history.key) FROM \(history) LIMIT 1")
@@ -208,6 +213,7 @@ final class HistoryInspector {
     }
   }
 
+  /// A statement that is prepared anew: it is used twice in a whole check.
   private func lookUp(
     _ text: String, _ body: (Statement) throws(JournalError) -> Void
   ) throws(JournalError) {
@@ -230,6 +236,8 @@ final class HistoryInspector {
 
   // MARK: - Row by row
 
+  /// Rows must follow each other without a gap: an event that is missing in the middle would be a
+  /// gap that no reader can explain.
   private func lookAtStream(
     _ inspection: inout HistoryInspection
   ) throws(JournalError) -> Bool {
@@ -269,6 +277,7 @@ final class HistoryInspector {
     }
   }
 
+  /// First the rest of one subject, then later ones, which together are the order of the index.
   private func lookAtChapterIndex(
     _ inspection: inout HistoryInspection
   ) throws(JournalError) -> Bool {
@@ -302,6 +311,7 @@ final class HistoryInspector {
     }
   }
 
+  /// Bodies are not read again: their checksums were checked on the way by rows.
   private func lookAtDocumentIndex(
     _ inspection: inout HistoryInspection
   ) throws(JournalError) -> Bool {

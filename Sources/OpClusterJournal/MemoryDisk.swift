@@ -1,9 +1,11 @@
 // The storage of turns and history in a MemoryDisk, and its reader. Used by MemoryJournal under the
-// lock of the disk, and by tests on any thread.
+// lock of the disk, and by tests on any thread. Every question is a scan: tests have few rows. One
+// suite of tests runs against this and SQLiteJournal, so that the two mean the same.
 
 import Synchronization
 
 extension MemoryDisk.State {
+  /// The turn and its attachments at once, as one transaction does it.
   mutating func store(_ turn: JournalTurn) {
     lastSequence = turn.sequence
     turns.append(
@@ -25,6 +27,7 @@ extension MemoryDisk.State {
     }
   }
 
+  /// A chore as a whole. The chores that only give room back on a disk have nothing to do.
   mutating func perform(_ chore: Chore) {
     switch chore {
     case .writeSnapshot(let sequence, let parts, let part):
@@ -76,6 +79,7 @@ final class MemoryReader: JournalReading {
     }
   }
 
+  /// Rows in the order of writing, behind `row`.
   func chapters(
     subject: UInt64, overlapping members: ClosedRange<UInt32>, after row: UInt64, limit: ReadLimit
   ) throws(JournalError) -> [ChapterRow] {
@@ -104,11 +108,13 @@ final class MemoryReader: JournalReading {
 }
 
 extension MemoryReader {
+  /// Memory does not rot: everything is checked at once.
   func inspect(_ inspection: inout HistoryInspection) throws(JournalError) -> Bool { true }
 }
 
 extension ReadLimit {
-  /// Takes the first rows within the limit.
+  /// Takes the first rows within the limit. At least one row if there is any, however large it is,
+  /// so that no reader stands still.
   func take<Row>(_ source: some Sequence<Row>, _ size: (Row) -> Int) -> [Row] {
     var found: [Row] = []
     var total = 0

@@ -5,6 +5,7 @@ import Synchronization
 
 /// The content that survives a crash of a `MemoryJournal`: pass it to the next one.
 public final class MemoryDisk: Sendable {
+  /// All that a file would have.
   struct State {
     var turns: [JournalTurn] = []
     var snapshot: (sequence: UInt64, parts: [[UInt8]])?
@@ -68,6 +69,8 @@ public final class MemoryJournal: Journal {
     }
   }
 
+  /// Accepts a turn in order and within the bounds of the queue; one turn always fits an empty
+  /// queue.
   public func append(_ turn: JournalTurn) -> JournalAnswer {
     change { state in
       guard turn.sequence == state.lastSequence + 1 else {
@@ -84,6 +87,7 @@ public final class MemoryJournal: Journal {
     }
   }
 
+  /// `part` is called later, by `commit`, once for each part.
   public func snapshot(
     through sequence: UInt64, parts: Int, part: @escaping @Sendable (Int) -> [UInt8]
   ) -> JournalAnswer {
@@ -159,6 +163,7 @@ public final class MemoryJournal: Journal {
     if isFirst { observer.onFailure(error) }
   }
 
+  /// Full when turns and chores fill the bounds of both together.
   private func request(_ chore: Chore) -> JournalAnswer {
     change { state in
       guard state.requests.count < settings.queueChores + settings.queueTurns else { return .full }

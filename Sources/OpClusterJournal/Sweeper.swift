@@ -1,6 +1,8 @@
 // Runs chores in slices: writes snapshots and deletes old rows, a little at a time, so that a
 // waiting turn is never delayed for long (G9). Used by the journal's thread, inside transactions.
 
+/// All statements are prepared once: a slice must be short. A chore is repeated with the same
+/// values until a slice says that it is done.
 struct Sweeper {
   private let tables: HistoryTables
   private let settings: JournalSettings
@@ -85,6 +87,8 @@ struct Sweeper {
     }
   }
 
+  /// Parts until the bytes of a slice are reached, at least one. Nothing refers to the snapshot
+  /// before its last part is there.
   private mutating func writeParts(
     _ sequence: Int64, _ parts: Int, _ part: (Int) -> [UInt8]
   ) throws(JournalError) -> Bool {
@@ -112,6 +116,7 @@ struct Sweeper {
     return count < limit
   }
 
+  /// Oldest first, a range of sequences at a time.
   private func deleteTurns(through sequence: Int64) throws(JournalError) -> Bool {
     defer { firstTurn.reset() }
     // The minimum of no rows is NULL, which reads as 0; sequences begin at 1.
@@ -123,6 +128,7 @@ struct Sweeper {
     return last == sequence
   }
 
+  /// The totals of the table are counted along, so that no slice counts rows.
   private func trim(
     _ table: History, rows: Int64, bytes: Int64
   ) throws(JournalError) -> Bool {
@@ -140,6 +146,7 @@ struct Sweeper {
     return slice.totals.rows < sliceRows
   }
 
+  /// The chapters first, in slices; the few documents with the last one.
   private func forget(_ subject: Int64) throws(JournalError) -> Bool {
     try oldestOfSubject.bind(subject, sliceRows)
     let slice = try count(oldestOfSubject) { _ in true }
