@@ -1,5 +1,6 @@
 // The worker's socket: a fresh one for each conversation (A2); takes frames in and sends one
-// message per turn. Loop thread.
+// message per turn. Loop thread. Messages go to the brain as they are: it knows which conversation
+// a message belongs to, and drops the others (G13).
 
 import Logging
 import OpClusterAttempts
@@ -12,7 +13,8 @@ import OpClusterWire
 import OpClusterZeroMQ
 
 extension WorkerLoop {
-  /// Drops the present socket and opens another.
+  /// Drops the present socket and opens another. A failure to open one counts as a lost connection,
+  /// so that the brain tries again after its pause.
   func renewSocket() {
     if connection.isUnanswered {
       let does =

@@ -1,4 +1,6 @@
-// Carries out the decisions of the brain. Loop thread.
+// Carries out the decisions of the brain. Loop thread. Each effect is carried out before the next
+// is asked for, so that the order in which the brain decided is the order in which things happen.
+// `AttemptRunner` in OpClusterAttempts starts and ends attempts; this leads to it.
 
 import Logging
 import OpClusterAttempts
@@ -6,6 +8,7 @@ import OpClusterExecution
 import OpClusterModel
 
 extension WorkerLoop {
+  /// The switch has no default: a new effect of the brain has to be thought of here.
   func carryOut(_ effect: ExecutionEffect) {
     switch effect {
     case .renewConversation:
@@ -32,6 +35,8 @@ extension WorkerLoop {
       """)
   }
 
+  /// Prepares a template once for all of its attempts. The brain reuses positions, so that the list
+  /// stays as long as the most templates at once.
   private func learn(_ number: TemplateNumber, _ announcement: TemplateAnnouncement) {
     let template = PreparedTemplate(announcement)
     while decisions.templates.count <= Int(number.position) { decisions.templates.append(nil) }
@@ -41,6 +46,7 @@ extension WorkerLoop {
     }
   }
 
+  /// An attempt that cannot even begin ends at once, with a result like any other.
   private func start(_ launch: Launch) {
     guard let template = decisions.templates[Int(launch.template.position)] else {
       preconditionFailure("launched \(launch.attempt) of a template that was forgotten")
