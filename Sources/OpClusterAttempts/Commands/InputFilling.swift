@@ -6,7 +6,8 @@ import OpClusterOperations
 import OpClusterWire
 
 extension AttemptValues {
-  /// Decodes the element's values and the inputs of the job.
+  /// Decodes the element's values and the inputs of the job. A mismatch is the submission's fault
+  /// and is not retried (S129).
   init(_ job: Job, _ input: CallInput, element: [UInt8]) throws(AttemptProblem) {
     guard let elements = ElementValues.decode(element, keyCount: input.elementKeys.count) else {
       throw AttemptProblem(
@@ -16,7 +17,8 @@ extension AttemptValues {
     self.init(index: job.shownIndex, elements: elements, inputs: job.inputs)
   }
 
-  /// The JSON text; at most `Limits.payloadBytes`.
+  /// The JSON text; at most `Limits.payloadBytes`. Checked after each segment, so that a huge
+  /// output cannot fill the memory first.
   func argument(_ input: CallInput) throws(AttemptProblem) -> [UInt8] {
     var argument: [UInt8] = []
     for segment in input.segments {
@@ -34,6 +36,7 @@ extension AttemptValues {
     return argument
   }
 
+  /// A list of outputs is a JSON list; `json` of a single one is the value itself.
   private func json(
     _ text: CommandText, _ form: CallInput.Form
   ) throws(AttemptProblem) -> String {

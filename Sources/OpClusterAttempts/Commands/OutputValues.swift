@@ -6,7 +6,8 @@ import OpClusterWire
 
 enum OutputValues {
   /// Returns the values of the file, encoded for the dependents; empty if there are none. Removes
-  /// the file.
+  /// the file. Reads one byte more than is allowed, so that a larger file is noticed without being
+  /// read.
   static func read(
     _ path: String, declared: [String]
   ) throws(AttemptProblem) -> [UInt8] {
@@ -31,7 +32,8 @@ enum OutputValues {
     return encoded
   }
 
-  /// Parses lines of `key=value`. Skips empty lines; the last value of a key wins.
+  /// Parses lines of `key=value`. Skips empty lines; the last value of a key wins. The order is
+  /// that of the first line of each key. A value may have further `=`, and may be empty.
   static func parse(_ bytes: [UInt8]) throws(AttemptProblem) -> [(key: String, value: String)] {
     guard bytes.count <= Limits.outputBytes else { throw tooLong }
     guard let text = String(validating: bytes, as: UTF8.self) else {
@@ -57,6 +59,7 @@ enum OutputValues {
     return pairs
   }
 
+  /// The bound is also one of the coordinator, which keeps no larger one (S140).
   private static var tooLong: AttemptProblem {
     bad(
       "the outputs are more than \(Limits.outputBytes) bytes; write large data to a file of "
