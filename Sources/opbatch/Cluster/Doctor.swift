@@ -7,6 +7,8 @@ import OpClusterModel
 import OpClusterPresentation
 import OpClusterSystem
 
+/// Reads only, and needs the right to read (G36). Made for the moment when something is wrong: each
+/// step says what it could not find out.
 struct Doctor: Command {
   static let configuration = CommandConfiguration(
     abstract: "Look for what is wrong with the cluster, and say what to do.",
@@ -22,6 +24,7 @@ struct Doctor: Command {
   /// printed as a whole. Only stdout itself can fail.
   func perform(_ console: Console) async throws -> ExitStatus {
     var report = DoctorReport()
+    // nil: the examination went through, and the findings decide.
     let status = await examine(&report)
     try show(report, console)
     return status ?? (report.isWell ? .success : .failed)
@@ -68,6 +71,7 @@ struct Doctor: Command {
     // Monotonic: the wall clock is what is being examined.
     let clock = ContinuousClock()
     do {
+      // The first request on this connection.
       let begin = clock.now
       guard case .pong(_, let epoch, _) = try await ask(connection, .ping) else {
         throw Failure.unexpectedReply("ping")

@@ -4,7 +4,9 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
-/// Findings in the order in which they were made.
+/// Findings in the order in which they were made. Pure, so that every judgement can be tested
+/// without a cluster. The order is that of a search for a fault: from this program to the
+/// operations.
 struct DoctorReport {
   struct Finding {
     /// `bad` makes the command fail; `notice` is for people alone. The words are in JSON.
@@ -47,7 +49,8 @@ struct DoctorReport {
   /// Reports a wrong clock, since it confuses people. Clocks are for display only (G31).
   mutating func addClock(_ theirs: WallTime, here: WallTime, roundTrip: Duration) {
     guard theirs != .unknown else { return }
-    // The coordinator read its clock somewhere between question and answer.
+    // The coordinator read its clock somewhere between question and answer. Both wall clocks; the
+    // round trip was measured by the monotonic one.
     let difference = here - theirs
     let distance = max(difference, .zero - difference)
     if distance <= Self.clockTolerance + max(.zero, Span(roundTrip)) {
@@ -80,7 +83,8 @@ struct DoctorReport {
     }
   }
 
-  /// Reports only a problem: history that was not read yet must not be called good.
+  /// Reports only a problem: history that was not read yet must not be called good. The coordinator
+  /// keeps serving with damaged history (G6).
   mutating func addHistory(_ values: ConfigurationValues) {
     guard let problem = values.historyProblem else { return }
     add(
@@ -100,6 +104,7 @@ struct DoctorReport {
         .bad, "workers", "none \(all.isEmpty ? "has joined" : "is there"): nothing can run",
         "start one with 'opworker serve --coordinator ADDRESS'")
     }
+    // A worker that was set aside is connected and gets little or nothing.
     let serving = rows.count { $0.state == .connected && !$0.isSetAside }
     add(
       serving > 0 ? .good : .bad, "workers",
@@ -122,6 +127,7 @@ struct DoctorReport {
         row.lastHeard.map { "last heard \(shownDuration($0)) ago" }
         ?? "not heard since the coordinator was started"
       switch row.state {
+      // Told above, or in `addDown`.
       case .connected, .down: break
       case .draining:
         add(
@@ -182,7 +188,9 @@ struct DoctorReport {
   // Bounds of the report: it is read by a person.
   private static let unplaceableShown = 10
   private static let downShown = 5
+  /// Half a second: long enough for a person to notice.
   private static let slowAnswer = Duration.milliseconds(500)
+  /// Beyond what NTP leaves.
   private static let clockTolerance = Span.seconds(2)
 }
 

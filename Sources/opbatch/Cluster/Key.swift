@@ -74,6 +74,7 @@ struct KeyJoin: Command {
           + "it, opworker serve --coordinator ADDRESS --join -",
         hint: "an administrator gets yours from 'opcoord key invite --role submitter'")
     }
+    // The account's name is what an administrator knows somebody by.
     guard let name = name ?? ThisProcess.accountName ?? OwnProcess.filledVariable("USER") else {
       throw Failure.usage("your account has no name", hint: "say your name with --name")
     }
@@ -85,6 +86,7 @@ struct KeyJoin: Command {
     let folder = try ClusterKeys.folder(global.keys)
     let own = try await ClusterKeys.join(
       token, name: name, in: folder, coordinator: global.coordinator)
+    // The role comes from the invitation, not from a wish.
     console.say("you are '\(own.name)' (\(own.role?.rawValue ?? "no role"))")
     try show(own, folder, console)
     return .success
@@ -166,6 +168,7 @@ extension Command {
         })
     case .table:
       for case (let name, let value?) in fields {
+        // All names of fields are ASCII and at most 11 long.
         let padding = String(repeating: " ", count: 11 - name.utf8.count)
         try console.writeLine("\(name)\(padding)  \(safe(value))")
       }

@@ -6,6 +6,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// The least request there is: it changes nothing and reads nothing but counters. Ends with 69 when
+/// nobody answers in time.
 struct Ping: Command {
   static let configuration = CommandConfiguration(
     abstract: "Ask the coordinator whether it is there.",
@@ -26,6 +28,7 @@ struct Ping: Command {
     let address = connection.address
     await connection.close()
     guard case .pong(_, let epoch, _) = reply else { throw Failure.unexpectedReply("ping") }
+    // Whole microseconds; a local coordinator answers in some hundred of them.
     let seconds = Double(time / .microseconds(1)) / 1e6
     switch console.format {
     case .name: try console.writeLine(address)
@@ -46,7 +49,8 @@ struct Ping: Command {
     return .success
   }
 
-  /// Retries until the time is up. An error that cannot pass ends it at once.
+  /// Retries until the time is up. An error that cannot pass ends it at once. Tries at least once,
+  /// also without --wait. Another version or a refused key ends it, since waiting helps neither.
   private func connectPatiently() async throws -> ClusterConnection {
     let end = ContinuousClock().now + (wait?.duration ?? .zero)
     while true {

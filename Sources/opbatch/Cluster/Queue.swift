@@ -8,6 +8,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Queues belong to nobody: any submitter may change them (G36). Cancelling is the exception, since
+/// it changes graphs.
 struct Queue: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Look at queues, make and change them.",
@@ -40,6 +42,7 @@ struct QueueShow: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let rows = try await withConnection { try await queueRows($0) }
+    // Names are unique, so that there is one at most (S2).
     guard let row = rows.first(where: { $0.settings.name == name }) else {
       let near = nearest(name, among: rows.map(\.settings.name))
       throw Failure(

@@ -32,6 +32,7 @@ extension Command {
       guard case .refused(let refusal) = error.kind, refusal.code == .unknownQueue,
         let rows = try? await queueRows(connection)
       else { throw error }
+      // One mistyped letter is the usual reason.
       let near = nearest(name, among: rows.map(\.settings.name))
       throw Failure(
         .nothingSelected, code: "unknown_queue", "there is no queue '\(safe(name))'",
@@ -39,10 +40,12 @@ extension Command {
     }
   }
 
+  /// Each page is a request of its own, with the `--timeout` of each.
   func queueRows(_ connection: ClusterConnection) async throws -> [QueueRow] {
     try await allQueues { try await ask(connection, $0) }
   }
 
+  /// The rows in the format of `-o`, in the order of their numbers.
   func showQueues(_ rows: [QueueRow], _ console: Console) throws {
     switch console.format {
     case .table:

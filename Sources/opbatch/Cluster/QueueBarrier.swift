@@ -7,6 +7,8 @@ import OpClusterModel
 import OpClusterPresentation
 import OpClusterWire
 
+/// Needs the rights of a submission, not those over the queue: a barrier is an operation like any
+/// other in it. With --wait the status is that of the graph, 0 to 3.
 struct QueueBarrier: Command {
   static let configuration = CommandConfiguration(
     commandName: "barrier", abstract: "Put a barrier into a queue.",
@@ -58,11 +60,13 @@ struct QueueBarrier: Command {
       let run = GraphRun(
         session: Session(connection: connection, embedded: nil), console: console,
         timeout: global.timeout?.duration)
+      // The barrier has no stages to show, and its time is that of the queue.
       return try await run.untilEnd(of: graph, showsProgress: false, onInterrupt: .detach)
     }
   }
 
-  /// Returns a graph of one barrier; an empty barrier without a command.
+  /// Returns a graph of one barrier; an empty barrier without a command. Pure, for tests. A command
+  /// keeps the demand that `run` gives it.
   static func submission(queue: String, command: [String]) -> GraphSubmission {
     var submission = GraphSubmission(name: "barrier")
     if !command.isEmpty {

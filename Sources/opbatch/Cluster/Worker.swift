@@ -7,6 +7,7 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Changing needs the role admin; looking needs the right to read (G36).
 struct Worker: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Look at workers, take one out of service.",
@@ -47,6 +48,7 @@ struct WorkerShow: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let rows = try await withConnection { try await workerRows($0) }
+    // Names are unique among workers that are there, not among those that were.
     let chosen = rows.filter { $0.name == name }
     guard !chosen.isEmpty else {
       let near = nearest(name, among: rows.map(\.name))

@@ -7,6 +7,7 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the right to read (G36). Without a format it draws for the terminal.
 struct Draw: Command {
   static let configuration = CommandConfiguration(
     commandName: "graph", abstract: "Draw a graph.",
@@ -38,6 +39,7 @@ struct Draw: Command {
       let reader = reader(connection)
       let rows = try await reader.allGraphs(selection)
       guard let row = rows.first else { throw Failure.nothingSelected(selector) }
+      // The number is in the message, so that the user sees how wide the selector is.
       guard rows.count == 1 else {
         throw Failure.usage(
           "'\(safe(selector))' names \(shownCount(rows.count, "graph"))", hint: "name one of them")
@@ -45,6 +47,7 @@ struct Draw: Command {
       return try await reader.structure(row.graph)
     }
     switch format ?? (console.wantsJSON ? .json : .text) {
+    // Cut to the terminal's width; into a file it has no width.
     case .text: try console.writeLines(GraphText.lines(structure, console.outputStyle))
     case .dot: try console.write(GraphDocuments.dot(structure))
     case .mermaid: try console.write(GraphDocuments.mermaid(structure))

@@ -7,6 +7,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the right to read (G36). A key that reads one graph alone does not exist: an observer sees
+/// all of them.
 struct Events: Command {
   static let configuration = CommandConfiguration(
     abstract: "List events, and follow them.",
@@ -44,6 +46,7 @@ struct Events: Command {
       var printer = EventPrinter(console, NameBook(reader))
       for try await batch in connection.events(subscription) {
         try await printer.show(batch.events)
+        // Told once, when the backlog is through.
         if batch.caughtUp, follow { try printer.showCaughtUp() }
       }
       return .success
@@ -76,6 +79,7 @@ struct EventPrinter {
 
   mutating func show(_ events: [Event]) async throws {
     guard !events.isEmpty else { return }
+    // Collected for one write; a batch is bounded by its message.
     var lines: [String] = []
     let style = console.outputStyle
     for event in events {

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 
+/// In the order of the help page: from a list of everything to everything about one thing.
 enum FollowCommands {
   static let all: [any ParsableCommand.Type] = [
     List.self, Show.self, Watch.self, Wait.self, Logs.self, Why.self, Draw.self, Events.self,

@@ -30,6 +30,7 @@ struct GraphFilters: ParsableArguments {
   /// Removes the rows that the filters reject.
   func keep(_ rows: inout [GraphRow], now: WallTime) {
     if isEmpty { return }
+    // Compiled once, not for each row.
     let pattern = name.map { NamePattern($0) }
     rows.removeAll { row in
       if let pattern, !pattern.matches(row.name) { return true }

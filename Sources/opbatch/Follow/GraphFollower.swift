@@ -53,6 +53,7 @@ final class GraphFollower: Sendable {
   /// Reads small graphs again for the operations that a worker holds and has not begun: no event
   /// tells of them.
   func refresh() async throws {
+    // A structure costs its stages, for the coordinator as well.
     let due = now.graphs.filter { $0.outcome == nil && $0.hasUnstarted }
       .filter { $0.stages.count <= Self.stagesRefreshed }
     for graph in due.prefix(Self.graphsRefreshed) {
@@ -75,6 +76,7 @@ final class GraphFollower: Sendable {
 
   private var hasEnded: Bool { state.withLock { $0.graphs.allSatisfy { $0.outcome != nil } } }
 
+  /// Applies events to their graphs, under one lock for a batch. Costs the events.
   private func take(_ events: [Event]) {
     state.withLock { state in
       for event in events {

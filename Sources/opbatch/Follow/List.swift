@@ -7,6 +7,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the right to read (G36). Costs a request for each page of a thousand rows; narrow
+/// selectors are narrow requests.
 struct List: Command {
   static let configuration = CommandConfiguration(
     commandName: "ls", abstract: "List graphs, or the operations of a graph.",
@@ -46,6 +48,7 @@ struct List: Command {
         return .success
       }
     }
+    // Refused rather than ignored: the user would take the list for a filtered one.
     guard graphFilters.isEmpty else {
       throw Failure.usage(
         "--name, --user and --since choose among graphs, and a selector lists operations",
@@ -69,6 +72,7 @@ struct List: Command {
     var rows = try await reader.allGraphs(selection)
     if !states.isEmpty { rows.removeAll { !states.contains($0.state) } }
     graphFilters.keep(&rows, now: console.outputStyle.now)
+    // Counted before anything is taken out, so that the last line is true.
     var hidden = 0
     // Programs and `xargs` get all rows.
     if !all, console.format == .table {
@@ -99,6 +103,7 @@ struct List: Command {
       listing.end()
       try console.write(bytes: listing.take())
     }
+    // On stderr, so that stdout is a table and nothing else.
     if hidden > 0 {
       console.say("… \(shownCount(hidden, "older graph")): opbatch ls -a")
     }
@@ -113,6 +118,7 @@ struct List: Command {
     try await reader.operations(selection) { rows, more in
       var rows = rows
       let room = Self.tableRows - total
+      // A table is cut only if rows are left over: exactly as many as fit are shown without a word.
       let isCut =
         console.format == .table && !all && (rows.count > room || (rows.count == room && more))
       if isCut { rows = Array(rows.prefix(room)) }

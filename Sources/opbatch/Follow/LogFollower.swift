@@ -86,6 +86,7 @@ final class LogFollower: Sendable {
       let lives = state.withLock { $0.lives }
       waiting.removeAll { row in
         guard let life = lives[row.id] else { return true }
+        // Until then there is no log that could be read.
         if life.attempt > 0 {
           // Reads a retried operation from its present attempt.
           tails.append(LogTail(row, streams, attempt: max(1, row.attempt)))
@@ -119,6 +120,7 @@ final class LogFollower: Sendable {
     _ tail: LogTail, _ attempt: UInt32, _ hasEnded: Bool, _ printer: LogPrinter
   ) async throws -> Bool {
     let state = try await tail.drain(reader, printer)
+    // Each attempt is read to its end before the next is begun, so that none is skipped.
     if attempt > tail.attempt {
       printer.say("\(tail.path): attempt \(tail.attempt + 1)")
       tail.advance(to: tail.attempt + 1)

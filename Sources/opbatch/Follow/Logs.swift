@@ -8,6 +8,7 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the right to read (G36). Status 4 where no operation has a log to show.
 struct Logs: Command {
   static let configuration = CommandConfiguration(
     abstract: "Print what operations wrote.",
@@ -50,6 +51,7 @@ struct Logs: Command {
   static var handlesInterrupts: Bool { true }
 
   func perform(_ console: Console) async throws -> ExitStatus {
+    // An attempt that is named has ended or is the newest; there is nothing to follow beyond it.
     guard !follow || attempt == nil else {
       throw Failure.usage("-f goes over all further attempts and does not take --attempt")
     }
@@ -62,7 +64,8 @@ struct Logs: Command {
     return try await withConnection { connection in
       let reader = reader(connection)
       if follow {
-        // The time limit covers following as a whole, not each request.
+        // The time limit covers following as a whole, not each request. Follows for hours, if the
+        // operations run for hours.
         let patient = Reader(connection: connection, timeout: nil)
         return try await patient.naming(selector, selection) {
           try await followLogs(selection, streams, patient, console)
@@ -82,12 +85,14 @@ struct Logs: Command {
   ) async throws -> ExitStatus {
     let (first, isSeveral) = try await reader.firstOperations(selection, limit: 2)
     guard !first.isEmpty else { throw await reader.nothing(selector, selection) }
+    // Two rows are enough to know whether lines need a name.
     let printer = LogPrinter(
       console, isPrefixed: !noPrefix && (isSeveral || first.count > 1), isSplit: streams.count > 1)
     var found = false
     var missing = 0
     var problem: String?
     var rows: [OperationRow] = []
+    // Remembers the graphs that it has asked about.
     var takenOver = TakenOver(reader)
     try await reader.operations(selection) { page, _ in
       for row in page {
@@ -102,6 +107,7 @@ struct Logs: Command {
     }
     for row in rows {
       let tail = LogTail(row, streams, attempt: attempt ?? row.attempt)
+      // Backwards from the end, so that a long log costs its last lines.
       if let lines { try await tail.skip(toLast: lines, reader) }
       switch try await tail.drain(reader, printer) {
       case .complete, .soFar: found = true

@@ -63,7 +63,8 @@ extension AttemptResult {
   }
 }
 
-/// Decodes the results of a block operation.
+/// Decodes the results of a block operation. The results of blocks are one output, in the order of
+/// the blocks (S123).
 enum BlockOutputs {
   /// Returns nil if the bytes are not block results.
   static func open(_ bytes: [UInt8]) -> [ShownBlock]? {
@@ -101,6 +102,7 @@ extension Reader {
     var works: [GraphID: [String: String]] = [:]
     for (at, row) in rows.enumerated() {
       guard let output = row.result?.output, !output.isEmpty else { continue }
+      // Asked once for each graph, and only where there is an output.
       if works[row.id.graph] == nil {
         let stages = try await structure(row.id.graph).stages
         works[row.id.graph] = Dictionary(

@@ -23,6 +23,7 @@ struct SelectionFilters: ParsableArguments {
   func selection(_ text: String) throws(Failure) -> Selection {
     var selection = try Selectors.selection(text)
     do throws(SelectorError) {
+      // States that no operation has make no error: the selection is then empty.
       if let state { selection.states = try SelectorParser.states(state) }
     } catch {
       throw .usage(error.message, hint: error.hint)

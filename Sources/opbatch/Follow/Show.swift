@@ -6,6 +6,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the right to read (G36). Works on living graphs and on ended ones that the history still
+/// has.
 struct Show: Command {
   static let configuration = CommandConfiguration(
     abstract: "Show a graph or an operation in full.",
@@ -44,6 +46,7 @@ struct Show: Command {
     switch console.format {
     case .json, .jsonl: try await showJSON(selection, reader, console)
     case .name, .table:
+      // A graph is a page of stages; an operation is a page of its life.
       if selection.operation == nil, selection.states.isEmpty, selection.queue == nil {
         try await showGraphs(selection, reader, console)
       } else {
@@ -95,6 +98,7 @@ struct Show: Command {
         try console.writeLines(rows.map { OperationPath($0).description })
         return true
       }
+      // An empty output would be taken for an answer.
       if total == 0 { throw await reader.nothing(selector, selection) }
       return
     }
@@ -104,6 +108,7 @@ struct Show: Command {
       if position > 0 { try console.writeLine("") }
       try console.writeLines(try await reader.page(row, console.outputStyle))
     }
+    // On stderr, as everything that is no data.
     if more { console.say("… and more: opbatch ls \(safe(selector))") }
   }
 }

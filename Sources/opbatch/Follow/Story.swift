@@ -5,6 +5,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the right to read (G36). Events first, then the page of `show`, so that the end of the
+/// output is the present.
 struct Story: Command {
   static let configuration = CommandConfiguration(
     abstract: "Tell everything that is recorded about operations.",
@@ -34,6 +36,7 @@ struct Story: Command {
       for try await batch in connection.events(subscription) {
         try await printer.show(batch.events)
       }
+      // Programs asked for events; a page of text would break their lines.
       guard console.format == .table else { return .success }
       for row in rows {
         try console.writeLine("")

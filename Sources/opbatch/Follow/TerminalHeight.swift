@@ -3,7 +3,8 @@
 import Glibc
 
 extension Descriptor {
-  /// Lines of the terminal; nil without a terminal, or if it does not say.
+  /// Lines of the terminal; nil without a terminal, or if it does not say. Only stdout is asked:
+  /// the table is drawn there.
   var lines: Int? {
     var size = winsize()
     guard unsafe ioctl(number, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return nil }

@@ -37,6 +37,7 @@ extension Reader {
         isFiltered
         ? "nothing matches '\(safe(text))' with these filters"
         : "graph \(row.graph.number) has no operations"
+      // Nothing can be advised about a graph without operations.
       guard isFiltered else {
         failure.hint = ""
         return failure

@@ -30,6 +30,7 @@ struct Wait: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let selections = try selectors.map { try Selectors.selection($0) }
+    // Outlives the waiting, which an interruption ends in the middle.
     let waiting = WaitingResults()
     return try await withConnection { connection in
       // The time limit covers waiting as a whole, not each request.
@@ -74,13 +75,15 @@ struct Wait: Command {
     return status
   }
 
+  /// One line for each graph, at the end.
   private static func sentence(_ row: GraphRow, _ style: Style) -> String {
     let state = style.paint(row.state.rawValue, row.state.tone)
     return "\(row.graph.number) \(safe(row.name)): \(state), \(row.counts.sentence())"
   }
 }
 
-/// The results so far.
+/// The results so far. Shared by the task that waits and the frame that an interruption ends: what
+/// is known then is told.
 final class WaitingResults: Sendable {
   private let state = Mutex((graphs: [GraphID](), status: ExitStatus.success, pinned: [String]()))
 

@@ -7,6 +7,7 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the right to read (G36). Graphs that come later are not taken up, also not with `active`.
 struct Watch: Command {
   static let configuration = CommandConfiguration(
     abstract: "Watch graphs until they end.",
@@ -43,6 +44,7 @@ struct Watch: Command {
   ) async throws -> ExitStatus {
     let follower = try await GraphFollower(rows, since: since, reader)
     let painter = ProgressPainter(follower, console)
+    // Only these are looked at for operations that no worker can run.
     let graphs = rows.map(\.graph)
     let end = try await follow(
       console, timeout: global.timeout?.duration,
@@ -58,6 +60,7 @@ struct Watch: Command {
         }
       }
     ) { try await follower.run() }
+    // By number, for the hint after an interruption.
     let selectors = rows.map { "\($0.graph.number)" }
     switch end {
     case .finished: return try await finish(painter, selectors, reader, console)
@@ -84,11 +87,13 @@ struct Watch: Command {
     }
     try await painter.stop(final)
     try await GraphEnding.show(rows, reader, console)
+    // The worst of all graphs.
     return rows.reduce(.success) { $0.combined(with: ExitStatus($1.state)) }
   }
 }
 
-/// The ending of graphs: rows for programs, the first failures for people.
+/// The ending of graphs: rows for programs, the first failures for people. Shared by watch, wait,
+/// submit and run.
 enum GraphEnding {
   private static let failuresShown = 3
 
@@ -115,6 +120,7 @@ enum GraphEnding {
     selection.states = [.failed, .timedOut, .lost]
     let (failed, _) = try await reader.firstOperations(selection, limit: failuresShown)
     for operation in failed {
+      // The row of a page has no command and no earlier attempts.
       let full = try await reader.inFull(operation)
       console.complain("")
       let page = failurePage(

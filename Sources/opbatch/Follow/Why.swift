@@ -5,6 +5,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the right to read (G36). The reasons are those of the coordinator at this moment; a second
+/// question may get others.
 struct Why: Command {
   static let configuration = CommandConfiguration(
     abstract: "Explain why operations are where they are.",
@@ -58,8 +60,10 @@ struct Why: Command {
         whyGraphPage(
           summary.row, summary.groups, hidden: summary.hiddenStages, console.outputStyle))
     }
+    // Each graph may cost dozens of requests.
     let hidden = rows.count - Self.maximumGraphs
     if hidden > 0 { console.say("… \(shownCount(hidden, "more graph")): opbatch ls -a") }
+    // With several graphs the hint would stand in the middle.
     if rows.count == 1 {
       console.hint("opbatch why GRAPH/NAME tells all of one operation, --state of those in a state")
     }
@@ -90,6 +94,7 @@ struct Why: Command {
       selection.operation == nil && filters.isEmpty
       ? try await worstFirst(selection, reader) : try await reader.explanations(selection)
     guard !found.isEmpty else { throw await reader.nothing(selector, selection) }
+    // The history of an operation is the reason why it is in line again.
     let rows = try await reader.withAttempts(found, selection)
     switch console.format {
     case .table: try console.writeLines(whyPage(rows, console.outputStyle))

@@ -70,7 +70,8 @@ struct WhySummary {
     if seen > 0, count > seen { grouping.add(unseen: count - seen, state, beside: places) }
   }
 
-  /// The lines but the one that it has ended: the group says so already.
+  /// The lines but the one that it has ended: the group says so already. All lines are kept where
+  /// there would be none left.
   private static func reasons(_ row: Explanation) -> [Explanation.Line] {
     let reasons = row.lines.filter { $0.meaning != .ended }
     return reasons.isEmpty ? row.lines : reasons

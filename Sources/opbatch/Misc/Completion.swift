@@ -2,6 +2,8 @@
 
 import ArgumentParser
 
+/// Needs no cluster. Completes words of the command line alone, not names of graphs or queues,
+/// which only a coordinator knows.
 struct Completion: Command {
   static let configuration = CommandConfiguration(
     abstract: "Print a completion script for a shell.",

@@ -6,12 +6,15 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// `config` alone shows: there is nothing else to do with a configuration here, which is a file and
+/// variables.
 struct Config: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Show the configuration in force.", subcommands: [ConfigShow.self],
     defaultSubcommand: ConfigShow.self)
 }
 
+/// Succeeds also without a coordinator. The order of the sources is that of `ClusterAddress.find`.
 struct ConfigShow: Command {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show the configuration in force.")
@@ -26,6 +29,7 @@ struct ConfigShow: Command {
   }
 
   func perform(_ console: Console) async throws -> ExitStatus {
+    // One list for all formats, so that they cannot tell different things.
     let settings = try await collect()
     switch console.format {
     case .name: for setting in settings { try console.writeLine(setting.name) }
@@ -63,6 +67,7 @@ struct ConfigShow: Command {
         name: "coordinator", value: address?.text ?? "none",
         origin: address?.origin.text ?? "built in")
     ]
+    // An error is not told here; `doctor` is for that.
     guard address != nil, let values = try? await coordinatorValues() else { return settings }
     let timing = values.timing
     settings += [
@@ -75,6 +80,7 @@ struct ConfigShow: Command {
     return settings
   }
 
+  /// The coordinator's times are its own: a client uses them only to show them.
   private func coordinatorValues() async throws -> ConfigurationValues {
     try await withConnection { connection in
       guard case .configuration(let values) = try await ask(connection, .configuration) else {

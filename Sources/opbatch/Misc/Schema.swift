@@ -3,6 +3,8 @@
 import ArgumentParser
 import OpClusterManifest
 
+/// Needs no cluster. An editor checks a manifest by it while it is written; `check` finds more,
+/// since a schema knows no dependencies.
 struct Schema: Command {
   static let configuration = CommandConfiguration(
     abstract: "Print the JSON Schema of manifests.",

@@ -5,6 +5,8 @@ import ArgumentParser
 import OpClusterModel
 import OpClusterPresentation
 
+/// Talks to nobody: the coordinator's own version is in `ping` and `doctor`. Two builds of one
+/// release may speak the same range, and a newer one may speak more.
 struct Version: Command {
   static let configuration = CommandConfiguration(
     abstract: "Print the versions of program and protocol.")
@@ -12,6 +14,7 @@ struct Version: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let spoken = ProtocolVersions.current
+    // The numbers apart, so that a program can compare them.
     if console.wantsJSON {
       try console.write(
         jsonDocument { json in

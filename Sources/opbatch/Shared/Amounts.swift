@@ -46,7 +46,9 @@ extension [Assignment] {
   }
 }
 
-/// `512MiB`, `1.5G`, `4096` (bytes). K, M, G and T alone are powers of 1024.
+/// `512MiB`, `1.5G`, `4096` (bytes). K, M, G and T alone are powers of 1024. Whole bytes: a part of
+/// a byte is cut off. Units that differ in case only are those that people write; `kb` and `m` are
+/// refused.
 struct Size: Equatable, Sendable, ExpressibleByArgument {
   var bytes: Int64
 
@@ -56,6 +58,7 @@ struct Size: Equatable, Sendable, ExpressibleByArgument {
       "TB": 1_000_000_000_000, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40,
       "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
     ]
+    // Digits of other scripts are no digits here.
     let number = argument.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
     guard let scale = units[String(argument.dropFirst(number.count))],
       let parts = decimal(String(number), scale: scale)
@@ -65,7 +68,8 @@ struct Size: Equatable, Sendable, ExpressibleByArgument {
 }
 
 /// Multiplies a decimal number by `scale`. Cuts off a remaining fraction; `isExact` tells whether
-/// there was none. nil if the text is no number, or does not fit.
+/// there was none. nil if the text is no number, or does not fit. At most nine digits after the
+/// point, so that every product fits.
 private func decimal(_ text: String, scale: Int64) -> (value: Int64, isExact: Bool)? {
   let parts = text.split(separator: ".", omittingEmptySubsequences: false)
   guard parts.count <= 2, let whole = parts.first, isDigits(whole), let units = Int64(whole)

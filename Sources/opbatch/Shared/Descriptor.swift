@@ -77,7 +77,8 @@ struct Descriptor: Sendable {
     Result { () throws(ErrorNumber) in try FileDescriptor(number).readLine(limit: limit) }
   }
 
-  /// Makes or replaces a file.
+  /// Makes or replaces a file. Written in place: the former content is gone when the writing
+  /// begins, and a failure leaves a part of the new one.
   static func replace(_ path: String, with bytes: [UInt8]) -> WriteResult {
     let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
     guard number >= 0 else { return .failed(errno) }

@@ -10,6 +10,7 @@ func arrangedHelp(_ text: String, width: Int?) -> String {
   if let common = sections.firstIndex(where: { $0.first == "COMMON OPTIONS:" }),
     let own = sections.lastIndex(where: { $0.first == "OPTIONS:" }), own > common
   {
+    // First in, then out: the position of the common section lies before its new one.
     sections.insert(sections[common], at: own + 1)
     sections.remove(at: common)
   }
@@ -34,10 +35,11 @@ private func sections(of text: String) -> [[String]] {
 }
 
 /// Wraps a long line at blanks outside of brackets; continuation lines are indented below the first
-/// text.
+/// text. A word that is longer than the width stands alone and is not broken.
 private func broken(_ line: String, width: Int?) -> [String] {
   guard let width, displayWidth(line) > width else { return [line] }
   let words = ["USAGE: ", "OVERVIEW: ", "ERROR: "]
+  // Continuation lines of a heading stand below its text.
   let isFirst = words.first { line.hasPrefix($0) }
   let blanks = isFirst?.count ?? line.prefix { $0 == " " }.count
   let indent = String(repeating: " ", count: isFirst == "USAGE: " ? blanks + 4 : blanks)

@@ -72,6 +72,7 @@ extension Command {
   /// wrong address never. Every error names the source of the address, since there are several
   /// places that one may come from.
   private func connect(to address: ClusterAddress) async throws -> ClusterConnection {
+    // The user's limit, if that is shorter.
     let deadline = min(global.timeout?.duration ?? .seconds(3), .seconds(3))
     do {
       let connection = try await ClusterConnection.connect(

@@ -44,6 +44,7 @@ enum UsageError {
       known += " " + word
       level = command
     }
+    // ArgumentParser begins with a capital; our errors go on behind `error: `.
     let message = Opbatch.message(for: error)
     let first = message.first.map { $0.lowercased() } ?? ""
     return .usage(first + message.dropFirst(), hint: "'\(known) --help' shows what can be given")
@@ -51,6 +52,7 @@ enum UsageError {
 }
 
 extension CommandConfiguration {
+  /// Grouped ones are not among `subcommands`.
   fileprivate var subcommandsOfAllGroups: [any ParsableCommand.Type] {
     subcommands + groupedSubcommands.flatMap(\.subcommands)
   }

@@ -7,7 +7,8 @@ import OpClusterModel
 import OpClusterPresentation
 import OpClusterSystem
 
-/// The call from `--call` and `--input`.
+/// The call from `--call` and `--input`. Pure but for reading the input. The version is exact:
+/// workers that have another do not serve the call (S128).
 struct CallRequest: Equatable {
   var type: OperationType
   /// JSON; empty for none.
@@ -17,6 +18,7 @@ struct CallRequest: Equatable {
   /// none is given.
   static func type(_ text: String) throws(Failure) -> OperationType {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+    // A name with a further `@` is no name.
     guard parts.count <= 2, (1...Limits.nameBytes).contains(parts[0].utf8.count) else {
       throw .usage(
         "'\(safe(text))' does not name an operation type", hint: "write NAME or NAME@VERSION")
@@ -93,7 +95,7 @@ struct CallRequest: Equatable {
   }
 }
 
-/// Runs one call on the cluster.
+/// Runs one call on the cluster. The two tasks of `untilEnd` share nothing but the connection.
 struct CallRun {
   let session: Session
   let console: Console
@@ -142,6 +144,7 @@ struct CallRun {
     let offered = workers.flatMap(\.types)
     guard !workers.isEmpty, !offered.contains(where: { type.isServed(by: $0) }) else { return }
     let shown = type.version == 1 ? type.name : "\(type.name)@\(type.version)"
+    // The same name with another version is the usual mistake.
     let versions = offered.filter { $0.name == type.name }.map { "\($0.version)" }
     let near = nearest(type.name, among: offered.map(\.name))
     let hint =

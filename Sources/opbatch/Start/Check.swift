@@ -7,6 +7,8 @@ import OpClusterManifest
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs no cluster, and runs nothing. Files that a manifest names for its arrays are read, since
+/// the elements are made of them.
 struct Check: Command {
   static let configuration = CommandConfiguration(
     abstract: "Validate a manifest and show what it makes.",
@@ -57,6 +59,7 @@ struct Check: Command {
           for finding in findings { json.object { $0.fields(of: finding) } }
         }
       })
+    // Warnings alone are no failure.
     return manifest == nil ? .badInput : .success
   }
 
@@ -69,6 +72,7 @@ struct Check: Command {
       "\(style.paint(safe(submission.name), .strong)): "
         + "\(shownCount(submission.operationCount, "operation")) in "
         + shownCount(submission.templates.count, "stage"))
+    // An element a line, for `grep`.
     guard !expand else { return try showElements(manifest, console) }
     var rows = [["OPERATION", "COUNT", "NEEDS", "QUEUE", "COMMAND"]]
     for operation in manifest.expanded {
@@ -124,6 +128,7 @@ struct Check: Command {
     return (lines.first ?? "") + (lines.count > 1 ? " …" : "")
   }
 
+  /// The graph and its stages. Edges are in `needs` of each.
   private func fields(_ manifest: CompiledManifest, _ json: inout JSONText) {
     json.object("graph") { json in
       json.field("name", manifest.submission.name)

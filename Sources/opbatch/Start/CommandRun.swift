@@ -51,6 +51,7 @@ final class CommandRun: Sendable {
     specification.timeout = timeout.map { .milliseconds($0.milliseconds) }
     var template = OperationTemplate(name: "run", work: .command)
     template.payload = Wire.encode(command: specification)
+    // Without its folder: a `/` cannot be in the name of a graph.
     let name = command[0].split(separator: "/").last.map(String.init) ?? "run"
     var submission = GraphSubmission(name: String(decoding: name.utf8.prefix(64), as: UTF8.self))
     submission.templates = [template]
@@ -65,6 +66,7 @@ final class CommandRun: Sendable {
     guard case .pong(_, _, let since) = try await connection.request(.ping) else {
       throw Failure.unexpectedReply("ping")
     }
+    // The graph has one operation, number 0.
     let graph = try await GraphRun.submit(submission, connection).graph
     let operation = OperationID(graph: graph, index: 0)
     try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -160,6 +162,7 @@ final class CommandRun: Sendable {
       if hasEnded {
         let end = deadline ?? ContinuousClock.now + Self.drainTime
         deadline = end
+        // A worker that is gone with its log must not keep us.
         if isComplete || ContinuousClock.now > end { return }
       }
       try await Task.sleep(for: Self.pause)
@@ -196,7 +199,8 @@ final class CommandRun: Sendable {
     }
   }
 
-  /// Converts the operation's end to our exit status.
+  /// Converts the operation's end to our exit status. The last words of the coordinator. A command
+  /// that succeeded gives 0 whatever signal came meanwhile.
   private func status(of graph: GraphID) async throws -> ExitStatus {
     let request = ClientRequest.operations(.graph(graph), after: nil, limit: 1)
     guard case .operations(let rows, _) = try await connection.request(request),
@@ -218,6 +222,7 @@ final class CommandRun: Sendable {
     }
   }
 
+  /// The status of the last attempt. 128 + n for a signal, as shells have it.
   private func failed(_ result: AttemptResult) -> ExitStatus {
     switch result.cause {
     case .timeout: return .commandTimedOut

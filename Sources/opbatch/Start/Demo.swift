@@ -6,6 +6,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Uses no configured cluster unless there is one: then the demo runs there, and its files must be
+/// readable by those workers. Takes some seconds and leaves nothing behind without `--keep`.
 struct Demo: Command {
   static let configuration = CommandConfiguration(
     abstract: "See it work: a real graph on a cluster of its own.",
@@ -29,6 +31,7 @@ struct Demo: Command {
   /// happened, unless `--keep`.
   func perform(_ console: Console) async throws -> ExitStatus {
     let folder = try Self.makeFolder()
+    // Also after an error; a file that cannot be removed is left to the system's cleaning.
     defer { if !keep { try? FileManager.default.removeItem(atPath: folder) } }
     let files = try DemoFiles.collect(into: folder)
     let session = try await openDemoSession(console)
@@ -68,6 +71,7 @@ struct Demo: Command {
       DemoFiles.manifest, baseFolder: folder, workingFolder: folder, console
     ).submission
     try Submit.prepare(&submission, name: nil, key: nil)
+    // From the submission on: starting the cluster is not what is shown.
     let start = ContinuousClock.now
     let graph = try await GraphRun.submit(submission, session.connection).graph
     let run = GraphRun(session: session, console: console, timeout: global.timeout?.duration)

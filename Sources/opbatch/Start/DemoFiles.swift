@@ -35,7 +35,9 @@ struct DemoFiles {
 
   /// Adds the files of a folder, or one file of each of its folders.
   private mutating func add(folder: String, file: String?) {
+    // A folder that is not there adds nothing: other systems have other folders.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    // Sorted, so that two runs on one machine count the same texts.
     for name in names.sorted() where paths.count < Self.most {
       let path = file.map { "\(folder)/\(name)/\($0)" } ?? "\(folder)/\(name)"
       guard case .success(let content) = Descriptor.contents(of: path, limit: Self.largest),

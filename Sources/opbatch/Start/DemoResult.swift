@@ -54,8 +54,10 @@ struct DemoResult {
     // `COUNT WORD`, as `top` wrote them. Other lines are passed over: the report is a command's
     // output.
     let rows = lines.dropFirst().map { $0.split(separator: " ", maxSplits: 1).map(String.init) }
+    // Bars are relative to the most frequent word.
     let most = rows.compactMap { $0.first.flatMap { Int($0) } }.max() ?? 1
     for row in rows where row.count == 2 {
+      // A line that is no row of the table is left out of it.
       guard let count = Int(row[0]) else { continue }
       let bar = String(repeating: style.usesUnicode ? "▇" : "#", count: max(1, count * 30 / most))
       let number = shownCount(count)

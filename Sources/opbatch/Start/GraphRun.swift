@@ -77,6 +77,7 @@ struct GraphRun {
       try await tellPrograms(of: graph)
       console.sayDetached("watch", ["\(graph.number)"])
       return .interrupted
+    // Programs are told where the graph stands: it may still be running.
     case .timedOut:
       try await painter?.stop()
       try await tellPrograms(of: graph)
@@ -112,6 +113,7 @@ struct GraphRun {
       }
       group.addTask {
         switch onInterrupt {
+        // The first signal is enough.
         case .detach: for await _ in console.interrupts { return .interrupted }
         case .cancel:
           try await Self.cancel(graph, connection, console) { text in

@@ -7,12 +7,15 @@ import OpClusterManifest
 import OpClusterPresentation
 import OpClusterSystem
 
+/// A group, so that further formats can stand beside the first.
 struct Import: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Turn a workflow of another system into a manifest.",
     subcommands: [ImportWfFormat.self])
 }
 
+/// Needs no cluster. The names of the trace are untrusted; the manifest that is written is checked
+/// like any other when it is submitted.
 struct ImportWfFormat: Command {
   static let configuration = CommandConfiguration(
     commandName: "wfformat",
@@ -60,6 +63,7 @@ struct ImportWfFormat: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     let text: String
     let bytes = try read()
+    // The importer names the task that it does not understand.
     do throws(WfFormatError) {
       let importer = WfFormatImport(timeScale: timeScale, sizeScale: sizeScale)
       text = try importer.manifest(of: bytes)
@@ -76,6 +80,7 @@ struct ImportWfFormat: Command {
         .inputOutput, code: "cannot_write",
         "cannot write \(safe(target)): \(ErrorNumber(code).text)")
     }
+    // A generated manifest wants to be looked at first.
     console.hint("opbatch check \(safe(target)), opbatch run -m \(safe(target))")
     return .success
   }

@@ -4,11 +4,15 @@
 
 import ArgumentParser
 
+/// Needs no cluster. The examples run as they are only where their programs are installed; `hello`
+/// and `array` need a shell and awk alone.
 struct Initialize: Command {
   static let configuration = CommandConfiguration(
     commandName: "init", abstract: "Print a commented manifest to begin with.",
     discussion: "Example: opbatch init array > graph.yaml")
 
+  /// In the order in which one learns. A name is a word of the command line, so that it cannot
+  /// change.
   enum Example: String, CaseIterable, ExpressibleByArgument {
     case hello, array, bio, images
   }

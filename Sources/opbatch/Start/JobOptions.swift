@@ -7,6 +7,7 @@ import OpClusterModel
 import OpClusterPresentation
 import OpClusterSystem
 
+/// Each option has a counterpart in a manifest, with the same words and bounds.
 struct JobOptions: ParsableArguments {
   @Option(help: ArgumentHelp("CPUs that it asks for; 1, if not given.", valueName: "count"))
   var cpus: Amount?
@@ -59,7 +60,7 @@ struct JobOptions: ParsableArguments {
     }
   }
 
-  /// The same limit as in a manifest.
+  /// The same limit as in a manifest. A higher number is a typing error sooner than a wish.
   private static let mostRetries: UInt32 = 100
 
   /// Applies the options to a graph of one operation. Call it after the graph was made: it replaces
@@ -76,7 +77,8 @@ struct JobOptions: ParsableArguments {
   }
 }
 
-/// The environment and folder of one command: `--env`, `--workdir`.
+/// The environment and folder of one command: `--env`, `--workdir`. Of the machine that submits:
+/// its variables, its folder, its stdin.
 struct CommandOptions: ParsableArguments {
   @Option(
     name: [.customShort("e"), .customLong("env")],
@@ -113,7 +115,8 @@ struct CommandOptions: ParsableArguments {
     return submission
   }
 
-  /// The folder; a relative one starts from ours.
+  /// The folder; a relative one starts from ours. Links are resolved here, as a shell shows the
+  /// folder after `cd`.
   private var folder: String? {
     guard let workdir, !workdir.isEmpty else { return nil }
     let path = workdir.hasPrefix("/") ? workdir : "\(ThisProcess.workingFolder)/\(workdir)"
@@ -128,6 +131,7 @@ struct CommandOptions: ParsableArguments {
     for text in environment {
       if let assignment = Assignment(argument: text) {
         result.append(assignment)
+        // `-e NAME` alone passes our value on, as other runners do it.
       } else if let value = OwnProcess.filledVariable(text) {
         result.append(Assignment(key: text, value: value))
       } else {

@@ -8,7 +8,8 @@ import OpClusterPresentation
 import OpClusterSystem
 import OpClusterWire
 
-/// A compiled manifest without errors.
+/// A compiled manifest without errors. `submission` is what is sent. `expanded` is for people: each
+/// element with its command.
 struct CompiledManifest {
   var submission: GraphSubmission
   var expanded: [ExpandedOperation]
@@ -32,7 +33,8 @@ struct ManifestSource {
       try read(), baseFolder: baseFolder, workingFolder: ThisProcess.workingFolder, console)
   }
 
-  /// Returns the compiled manifest, nil after an error, and all findings.
+  /// Returns the compiled manifest, nil after an error, and all findings. For `check -o json`,
+  /// where an error is data. Throws only if the file cannot be read.
   func findings() throws(Failure) -> (manifest: CompiledManifest?, findings: [Diagnostic]) {
     let result = result(try read(), baseFolder, ThisProcess.workingFolder)
     let manifest = result.submission.map {
@@ -86,6 +88,7 @@ struct ManifestSource {
     _ diagnostics: [Diagnostic], _ source: String, _ console: Console
   ) -> Failure {
     let errors = diagnostics.filter { $0.severity == .error }
+    // There is always one; the text stands for a compiler that has none to tell.
     let first = errors.first ?? Diagnostic(severity: .error, message: "the manifest is wrong")
     let more = errors.count > 1 ? " (and \(shownCount(errors.count - 1)) more)" : ""
     let place = first.line > 0 ? "\(shownName):\(first.line):\(first.column): " : ""

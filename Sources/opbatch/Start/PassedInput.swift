@@ -21,6 +21,7 @@ enum PassedInput {
   /// - Parameter say: Prints the line about what is waited for.
   static func read(_ input: Descriptor = .input, say: (String) -> Void) -> Result {
     switch input.kind {
+    // Nobody has redirected anything: the command gets an empty stdin rather than this terminal.
     case .nothing, .terminal, .device: return .success(.nothing)
     case .file(let path, let isAtItsBegin):
       let result = passed(input.readAll(limit: Limits.payloadBytes))
@@ -43,6 +44,7 @@ enum PassedInput {
     switch content {
     case .success(let bytes):
       guard !bytes.isEmpty else { return .success(.nothing) }
+      // The command travels as text. Bytes that are no text go by a file.
       guard let text = String(validating: bytes, as: UTF8.self) else {
         return .failure(
           Failure(

@@ -144,11 +144,10 @@ enum PlacementNotice {
     for line in Placement.objections(submission, staying) { console.warn(safe(line)) }
   }
 
-  /// The time between two checks of a watched graph.
-  // Long beside the questions that a check asks: the coordinator answers them by looking at all
-  // workers.
+  /// The time between two checks of a watched graph. Long beside the questions that a check asks:
+  /// the coordinator answers them by looking at all workers.
   private static let pause = Duration.seconds(15)
-  // A worker that is just connecting is not worth a warning.
+  /// The time before the first check. A worker that is just connecting is not worth a warning.
   private static let patience = Duration.seconds(2)
   /// Maximum number of graphs that are checked.
   private static let graphs = 5

@@ -8,6 +8,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the rights of a submission. The statuses of a command are those of `env` and `timeout`, so
+/// that `opbatch run --` can stand before a command in a script.
 struct Run: Command {
   static let configuration = CommandConfiguration(
     abstract: "Run a manifest, one command or one call; end with its status.",
@@ -117,10 +119,12 @@ struct Run: Command {
     try Submit.prepare(&submission, name: name, key: nil)
     return try await inSession(console) { session in
       let accepted = try await GraphRun.submit(submission, session.connection)
+      // After the submission: a question that fails must not keep the work from running.
       await PlacementNotice.warn(submission, session, console)
       var run = GraphRun(session: session, console: console, timeout: global.timeout?.duration)
       run.showsOutput = true
       run.submitted = Submitted(accepted, submission.name)
+      // Cancelled with Ctrl-C or at the time limit: the user is here and waits.
       return try await run.untilEnd(
         of: accepted.graph, showsProgress: true, onInterrupt: .cancel)
     }

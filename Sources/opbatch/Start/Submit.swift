@@ -7,6 +7,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the rights of a submission. Without an option it returns when the graph is durable (G1):
+/// from then on it runs without this program.
 struct Submit: Command {
   static let configuration = CommandConfiguration(
     abstract: "Submit a manifest or one command.",
@@ -69,6 +71,7 @@ struct Submit: Command {
     guard (file != nil) != !command.isEmpty else {
       throw ValidationError("give a manifest, or a command after --")
     }
+    // A manifest says such things of each operation; a single word could not.
     if command.isEmpty, !job.isEmpty || !commandOptions.isEmpty {
       throw ValidationError(
         "what is asked for is said on the command line for one command; a manifest says it itself")
@@ -76,6 +79,7 @@ struct Submit: Command {
     if !command.isEmpty, !parameters.isEmpty {
       throw ValidationError("--param is for a manifest; --env gives a command a variable")
     }
+    // Refused rather than left to hang.
     if hold && (wait || watch) {
       throw ValidationError("--hold starts nothing, so --wait and --watch would never end")
     }
@@ -85,6 +89,7 @@ struct Submit: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     var submission = try compiled(console)
     try Self.prepare(&submission, name: name, key: key)
+    // A manifest may ask for it as well.
     submission.isSuspended = submission.isSuspended || hold
     let session =
       stays

@@ -20,6 +20,7 @@ struct Submitted {
     case .name: try console.writeLine("\(accepted.graph.number)")
     case .table:
       let count = shownCount(accepted.operations, "operation")
+      // A repetition is told as such: the user may have meant a new graph.
       let word =
         accepted.repeated ? "was submitted before" : isHeld ? "submitted, held" : "submitted"
       try console.writeLine("graph \(accepted.graph.number) (\(safe(name))) \(word): \(count)")

@@ -31,6 +31,7 @@ struct Up: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func validate() throws {
+    // The same bound as `Limits.workersPerMachine`.
     guard (1...64).contains(workers) else { throw ValidationError("--workers is 1 to 64") }
     _ = try offer()
   }
@@ -55,6 +56,7 @@ struct Up: Command {
       try BackgroundCluster.show(running, console)
       return .success
     }
+    // A start that takes longer has mostly failed, and its log says why.
     let deadline = global.timeout?.duration ?? .seconds(15)
     let cluster = try await BackgroundCluster.start(
       workers: workers, offer: try offer(), deadline: deadline)
@@ -88,6 +90,7 @@ struct Down: Command {
           : "ended \(shownCount(count, "worker")) whose coordinator was gone")
       return .success
     }
+    // A worker may wait for what KILL does not end (G20).
     guard await cluster.end() else {
       throw Failure(
         .internal, code: "still_running", "a daemon of the local cluster does not end",
@@ -118,6 +121,7 @@ struct Status: Command {
         try await workerRows(connection), try await reader.allGraphs(Selection(graphs: .active))
       )
     }
+    // Suspect and absent workers are not counted as there.
     let connected = workers.count { $0.state == .connected }
     switch console.format {
     case .name: try console.writeLine(address.text)

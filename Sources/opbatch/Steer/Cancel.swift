@@ -7,6 +7,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the right to change the graphs (G36). Succeeds also where everything had ended before: the
+/// wish is fulfilled, and the verdicts say so.
 struct Cancel: Command {
   static let configuration = CommandConfiguration(
     abstract: "Cancel graphs or operations.",
@@ -49,9 +51,13 @@ struct Cancel: Command {
     guard reason.utf8.count <= Limits.reasonBytes else {
       throw Failure.usage("a reason has at most \(Limits.reasonBytes) bytes")
     }
+    // The filters narrow each of the selectors.
     let selections = try selectors.map { try filters.selection($0) }
+    // 0 is a grace, too: it kills at once. nil leaves it to each operation.
     let grace = self.grace.map { Span.milliseconds($0.milliseconds) }
     return try await withConnection { connection in
+      // Told at the end, all together: a refusal of a later selector then hides what the earlier
+      // ones did.
       var results: [CancelSummary] = []
       for (text, selection) in zip(selectors, selections) {
         let reader = reader(connection)
@@ -88,6 +94,7 @@ extension Cancel {
     _ text: String, _ selection: Selection, _ grace: Span?, _ reader: Reader
   ) async throws -> CancelSummary {
     var chosen: [OperationID] = []
+    // Read before the first request, since a cancellation changes what a selection of states means.
     try await reader.operations(selection) { rows, _ in
       chosen += rows.map(\.id)
       return chosen.count <= Self.mostWithDependents
@@ -119,7 +126,8 @@ extension Cancel {
   private static let mostWithDependents = 1_000
 }
 
-/// The result of cancelling one selector's operations.
+/// The result of cancelling one selector's operations. Verdicts are about the moment of the commit;
+/// an operation that was asked to stop may go on for its grace.
 struct CancelSummary {
   var what: String
   var total: UInt32
@@ -127,6 +135,7 @@ struct CancelSummary {
   /// The coordinator listed only the first operations; the counts cover those.
   private var isPartial: Bool
 
+  /// `verdicts` may be the first of `total`.
   init(what: String, verdicts: [CancelVerdict], total: UInt32) {
     self.what = what
     self.total = total
@@ -134,6 +143,7 @@ struct CancelSummary {
     isPartial = verdicts.count < Int(total)
   }
 
+  /// Adds the verdicts of a further request. `more` counts those that were not listed as well.
   mutating func add(_ verdicts: [CancelVerdict], total more: UInt32) {
     total += more
     for verdict in verdicts { counts[verdict.verdict, default: 0] += 1 }
@@ -143,6 +153,7 @@ struct CancelSummary {
   /// Among the listed operations alone.
   func count(_ verdict: CancelVerdict.Verdict) -> Int { counts[verdict] ?? 0 }
 
+  /// One line or object for each selector. `key` is the name of the JSON list.
   static func show(_ results: [CancelSummary], key: String, _ console: Console) throws {
     switch console.format {
     case .table: for result in results { try console.writeLine(result.sentence) }

@@ -4,14 +4,17 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
-/// The result of changing one selector's operations.
+/// The result of changing one selector's operations. The coordinator counts; nothing is listed one
+/// by one.
 struct ChangeSummary {
   var what: String
   var changed: UInt32
   /// The change came too late, or the operations had that value before.
   var unchanged: UInt32
 
+  /// `verb` is a participle: `held`, `changed`.
   func sentence(_ verb: String) -> String {
+    // Nothing at all is told as `0 changed`, so that no line is empty.
     let done = changed > 0 || unchanged == 0 ? ["\(shownCount(changed)) \(verb)"] : []
     let late = unchanged > 0 ? ["\(shownCount(unchanged)) as before"] : []
     return "\(safe(what)): " + (done + late).joined(separator: ", ")

@@ -29,6 +29,7 @@ struct Hold: Command {
   }
 }
 
+/// Opens the gates; an operation whose `not_before` has not come starts at once as well (S150).
 struct Release: Command {
   static let configuration = CommandConfiguration(
     abstract: "Let held operations go.",
@@ -46,6 +47,7 @@ struct Release: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     // A released operation of a suspended graph still does not start, which surprises people.
     let remark = { (reader: Reader, selections: [Selection]) in
+      // Programs see the state of the graph in its row.
       guard console.format == .table else { return }
       for graph in await Self.suspended(selections, reader) {
         console.hint("graph \(graph) is suspended as a whole: opbatch resume \(graph)")

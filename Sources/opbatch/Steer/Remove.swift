@@ -6,6 +6,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the right to change the graphs (G36). Keys of submissions stay until their own time, so
+/// that a late repetition makes no second graph (G19).
 struct Remove: Command {
   static let configuration = CommandConfiguration(
     commandName: "rm", abstract: "Remove graphs that have ended.",
@@ -38,6 +40,7 @@ struct Remove: Command {
         // Somebody who says `all` means what can be removed; somebody who names a graph wants to
         // know that it has not ended.
         if selection.isOpen { rows.removeAll { GraphOutcome($0.state) == nil } }
+        // A graph that two selectors name is removed once.
         chosen.formUnion(rows.map(\.graph))
       }
       let graphs = chosen.sorted()

@@ -8,6 +8,9 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the rights of a submission. The graph must have ended, and must still be remembered with
+/// what is to be taken over (S11, S27); otherwise the coordinator's refusal says which of the two
+/// it is.
 struct Retry: Command {
   static let configuration = CommandConfiguration(
     abstract: "Run an ended graph again, all of it or a part.",
@@ -45,7 +48,8 @@ struct Retry: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     let selections = try selectors.map { try Selectors.selection($0) }
     return try await withConnection { connection in
-      // Plan all graphs before the first submission.
+      // Plan all graphs before the first submission. A graph that several selectors name has one
+      // plan.
       var plans: [Plan] = []
       for (text, selection) in zip(selectors, selections) {
         try await plan(text, selection, reader(connection), &plans)
@@ -82,6 +86,7 @@ struct Retry: Command {
       try await reader.allGraphs(Selection(graphs: selection.graphs))
     }
     guard !rows.isEmpty else { throw await reader.nothing(text, selection) }
+    // By index: the new graph has the same operations in the same order.
     var chosen: [GraphID: Set<UInt32>] = [:]
     if selection.operation != nil {
       try await reader.naming(text, selection) {
@@ -93,6 +98,7 @@ struct Retry: Command {
       if chosen.isEmpty { throw await reader.nothing(text, selection) }
     }
     for row in rows where selection.operation == nil || chosen[row.graph] != nil {
+      // Searches the plans once for each graph.
       if let at = plans.firstIndex(where: { $0.graph == row.graph }) {
         if let more = chosen[row.graph] {
           plans[at].chosen?.formUnion(more)
@@ -111,9 +117,11 @@ struct Retry: Command {
       case .submission(var submission, let outcomes) = try await ask(
         connection, .submission(plan.graph))
     else { throw Failure.unexpectedReply("submission") }
+    // Computed here: the coordinator only checks that what is named succeeded.
     let reused = RetryPlan(submission, outcomes, of: plan.graph)
       .reused(again: plan.chosen, onlyFailed: failed)
     let count = reused.count
+    // A new graph with nothing to do would end as succeeded at once, and look like a repair.
     if failed, count == submission.operationCount {
       throw Failure(
         .nothingSelected, code: "nothing_failed",
@@ -179,6 +187,7 @@ struct Retry: Command {
         timeout: global.timeout?.duration)
       let ended = try await run.untilEnd(
         of: graph.accepted.graph, showsProgress: watch, onInterrupt: .detach)
+      // The graphs that were not waited for go on.
       if ended == .interrupted || ended == .timedOut { return ended }
       status = status.combined(with: ended)
     }

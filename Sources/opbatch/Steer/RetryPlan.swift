@@ -17,6 +17,7 @@ struct RetryPlan {
   /// `chosen` nil means the whole graph; with `onlyFailed`, its operations that did not succeed.
   func reused(again chosen: Set<UInt32>?, onlyFailed: Bool) -> OperationRuns {
     var runs = OperationRuns(graph: outline.graph)
+    // The whole graph again: nothing is taken over.
     guard chosen != nil || onlyFailed else { return runs }
     let isAgain = chosen.map(withDependents) ?? []
     for (index, outcome) in outcomes.enumerated() where outcome == Outcome.succeeded.rawValue {

@@ -7,6 +7,8 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the right to change the graphs (G36). Operations that have started are counted as
+/// unchanged and are no error.
 struct SetOperations: Command {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Change the priority or the queue of operations.",
@@ -48,6 +50,7 @@ struct SetOperations: Command {
         settings.requests($0)
       }
     }
+    // The refusal may be about the queue's name, of which only a list of queues knows a near one.
     do {
       return try await changeOperations(selectors, filters, verb: "changed", console) {
         settings.requests($0)
@@ -81,7 +84,8 @@ struct SetOperations: Command {
   }
 }
 
-/// The changes of `set`; nil leaves a value unchanged.
+/// The changes of `set`; nil leaves a value unchanged. Words and their values, as the command line
+/// has them. Pure.
 struct OperationSettings: Equatable {
   var priority: Priority?
   var queue: String?
@@ -94,6 +98,7 @@ struct OperationSettings: Equatable {
     switch assignment.key {
     case "priority":
       let words = Priority.allCases.map(\.word)
+      // Numbers are for those who come from Foundation, whose priorities are numbers.
       if let number = Int(assignment.value) {
         priority = Priority(normalising: number)
       } else if let level = Priority.allCases.first(where: { $0.word == assignment.value }) {
@@ -105,6 +110,7 @@ struct OperationSettings: Equatable {
             ?? "one of " + words.joined(separator: ", "))
       }
     case "queue":
+      // The coordinator knows whether the queue exists.
       guard (1...Limits.nameBytes).contains(assignment.value.utf8.count) else {
         throw .usage("a queue's name has 1 to \(Limits.nameBytes) bytes")
       }
@@ -117,7 +123,8 @@ struct OperationSettings: Equatable {
     }
   }
 
-  /// The queue comes first, since it may be refused.
+  /// The queue comes first, since it may be refused. One or two requests. The second is not sent if
+  /// the first is refused, so that no selector is changed by half for a mistyped queue.
   func requests(_ target: OperationTarget) -> [ClientRequest] {
     let move = queue.map { ClientRequest.setQueue(target, queue: $0) }
     let raise = priority.map { ClientRequest.setPriority(target, $0) }

@@ -8,6 +8,7 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// Needs the right to change the graphs (G36). Suspending twice is no error (S73).
 struct Suspend: Command {
   static let configuration = CommandConfiguration(
     abstract: "Start nothing more of these graphs.",
@@ -25,6 +26,7 @@ struct Suspend: Command {
   }
 }
 
+/// Selection happens afresh, with the priorities of that moment (S74).
 struct Resume: Command {
   static let configuration = CommandConfiguration(
     abstract: "Let suspended graphs go on.",
@@ -45,11 +47,13 @@ extension Command {
   fileprivate func suspendGraphs(
     _ selectors: [String], _ isSuspended: Bool, _ console: Console
   ) async throws -> ExitStatus {
+    // Whole graphs alone: a selector with an operation in it is an error of the command line.
     let selections = try selectors.map { try Selectors.graphs($0) }
     return try await withConnection { connection in
       for (text, selection) in zip(selectors, selections) {
         let reply = try await ask(connection, .suspendGraphs(selection, isSuspended))
         switch reply {
+        // Those that had started before; their slots are free when they end.
         case .suspended(let executing):
           try say(text, isSuspended, executing.count, console)
         // A resumption has nothing to wait for.
