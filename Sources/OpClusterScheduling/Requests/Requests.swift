@@ -168,8 +168,8 @@ extension Scheduler {
     }
     if !marked.isEmpty { commit(.cancelled(marked, .request(reason)), into: &turn) }
     tellWorkers(awaited, grace, into: &turn)
-    // The commit can have ended none of these: they run at a worker. An assigned one is being
-    // recalled and needs no grace.
+    // The commit has ended none of these, since it ends what it marks. Those without a worker are
+    // passed over. An assigned one is being recalled and needs no grace.
     for id in hurried where !graphs[id.graph.number].cell(id.index).isAssigned {
       sendCancel(id, grace: grace, into: &turn)
     }

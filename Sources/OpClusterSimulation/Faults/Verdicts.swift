@@ -30,8 +30,8 @@ extension World {
     return (verdict, chance)
   }
 
-  /// Every draw is made, whatever the others came to, so that one rate of the plan does not move
-  /// the others.
+  /// Each fault has its own rate; a message may be late, overtake and come twice. Rates are in
+  /// thousandths.
   private func draw(_ chance: inout Chance) -> Verdict {
     var verdict = Verdict()
     if chance.permille(plan.lossPermille) { verdict.isLost = true }
@@ -44,7 +44,7 @@ extension World {
     return verdict
   }
 
-  /// The duration of the next sync. A stalled sync of up to a minute is longer than every lease
+  /// The duration of the next sync. A stalled sync of up to a minute may be longer than every lease
   /// (F51).
   func nextSyncLength() -> Span {
     syncs += 1

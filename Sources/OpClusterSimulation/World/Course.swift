@@ -38,7 +38,7 @@ struct Course: Sendable {
     }
   }
 
-  /// Up to a few seconds, which is long beside heartbeats and short beside leases.
+  /// Up to nine seconds, which is long beside heartbeats and shorter than a lease.
   private static func duration(_ pace: Plan.Pace, _ chance: inout Chance) -> Span {
     switch pace {
     case .fast: chance.percent(20) ? .zero : chance.microseconds(50, 3_000)

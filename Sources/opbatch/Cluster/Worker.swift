@@ -39,7 +39,8 @@ struct WorkerList: Command {
   }
 }
 
-/// Several rows may have the name: a worker of it that is down, and one that has joined since.
+/// Reads all rows, as `ls` does: the names are needed for a near one. A worker that is down is
+/// shown as well.
 struct WorkerShow: Command {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show one worker.")
@@ -48,7 +49,7 @@ struct WorkerShow: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let rows = try await withConnection { try await workerRows($0) }
-    // Names are unique among workers that are there, not among those that were.
+    // One at most: a worker that joins takes the place of one of its name that was down.
     let chosen = rows.filter { $0.name == name }
     guard !chosen.isEmpty else {
       let near = nearest(name, among: rows.map(\.name))
