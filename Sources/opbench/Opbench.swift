@@ -15,7 +15,8 @@ struct Opbench: AsyncParsableCommand {
       journal on disk), warms it up, and is timed from the first submission call until the client \
       knows that everything has finished.
       """,
-    subcommands: [Run.self, InProcess.self, CoreCommand.self, SpawnFloor.self], defaultSubcommand: Run.self)
+    subcommands: [Run.self, InProcess.self, CoreCommand.self, SpawnFloor.self],
+    defaultSubcommand: Run.self)
 
   struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Run workloads and print a table.")

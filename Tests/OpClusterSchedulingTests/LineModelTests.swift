@@ -164,7 +164,7 @@ import Testing
     var ever = takesAll ? greatest : all
     for bound in bounds { ever.raise(by: bound) }
     var fresh = FreshReach()
-    for bound in bounds { fresh.add(bound) }
+    for bound in bounds { fresh.widen(by: bound) }
     while takesAll || chance.chance(85) {
       let model = trial
       let expected = model.expected(all, bounds)

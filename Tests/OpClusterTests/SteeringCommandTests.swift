@@ -97,6 +97,28 @@ import Testing
     #expect(try await cluster.opbatch("queue", "rm", queue).status == 0)
   }
 
+  /// What was done for earlier selectors is told also where a later one is refused.
+  @Test func whatHasHappenedIsToldBeforeAFailure() async throws {
+    let scene = try await scene("told")
+    let cluster = scene.cluster
+    let graph = try await submit(
+      scene,
+      """
+      version: 1
+      operations:
+        a: {call: {type: sleep, input: 100}}
+        b: {needs: a, run: "true"}
+      """)
+    let held = try await cluster.opbatch("hold", "\(graph)/b", "999999", "-o", "name")
+    #expect(held.status == 4 && held.output == "\(graph)/b\n", "\(held)")
+    #expect(held.error.contains("999999"), "\(held.error)")
+    let ended = try await cluster.opbatch("cancel", graph, "999999", "-o", "name")
+    #expect(ended.status == 4 && ended.output == "\(graph)\n", "\(ended)")
+    #expect(try await cluster.opbatch("wait", graph).status == 2)
+    let again = try await cluster.opbatch("cancel", "999999", graph)
+    #expect(again.status == 4 && again.output.isEmpty, "\(again)")
+  }
+
   /// What a queue requires of workers is made, shown, changed while it is empty, and
   /// obeyed.
   @Test(.checks("S145", "S146")) func aQueueKeepsToItsWorkers() async throws {

@@ -15,9 +15,11 @@ import Testing
     "askRecall", "recallAhead", "markRecalling",
     // Marks of operations, stages and graphs
     "pin", "unpin", "endBackoff", "setUnable", "separate", "markStopped", "own",
-    "takeFailedGraphs", "takeNewKinds", "takeChangedWorkers", "citedGraphs",
+    "takeFailedGraphs", "takeNewKinds", "takeChangedWorkers", "takeChangedQueues",
+    "citedGraphs",
     // Lines
-    "takeLine", "putBack", "enterLine", "forgetEmptyLines", "parkInGraph", "parkInStage",
+    "takeLine", "putBack", "enterLine", "parkInGraph", "parkInStage",
+    "setService", "visitLine", "closeLine", "reopenLine", "wakeResting",
   ]
 
   /// By file: the lines inside of extensions of one type.

@@ -100,7 +100,7 @@ struct FreshReach: Equatable, Sendable {
   /// Bounds beyond these are merged.
   private static let most = 4
 
-  mutating func add(_ bounds: DemandAmounts) {
+  mutating func widen(by bounds: DemandAmounts) {
     if first.cover(bounds) || others.contains(where: { $0.cover(bounds) }) { return }
     if bounds.cover(first) { first = bounds } else { others.append(bounds) }
     others.removeAll { first.cover($0) }

@@ -88,12 +88,9 @@ extension ClusterState {
   mutating func takeChangedQueues() -> [UInt32] { queues.takeChanged() }
 
   /// Notes the service under which a queue is served from now on; nil: it is not.
-  mutating func serve(_ queue: UInt32, as service: Int?) {
+  mutating func setService(of queue: UInt32, _ service: Int?) {
     queues.updateUnnoted(queue) { $0.line.serve(as: service) }
   }
-
-  /// Counts a queue as changed.
-  mutating func noteQueue(_ queue: UInt32) { queues[queue].isNoted = true }
 
   /// Notes that a pass looks at a line; true for the first time.
   mutating func visitLine(of queue: UInt32) -> Bool {

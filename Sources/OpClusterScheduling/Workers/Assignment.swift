@@ -49,7 +49,7 @@ extension Scheduler {
     }
     renewLines()
     renewIndex(at: turn.now)
-    freshWorkers.removeAll()
+    freshWorkers.forgetAll()
   }
 
   /// `joined`: join points ended, so that others may have become ready. `dispatched`: a worker was
@@ -116,7 +116,7 @@ extension Scheduler {
       let room = queues[queue].room
       if room == 0 || queues[queue].line.isEmpty {
         // What is left in it was not looked at.
-        state.serve(queue, as: nil)
+        state.setService(of: queue, nil)
         return .nothing
       }
       renewIndex(at: turn.now)
@@ -137,10 +137,7 @@ extension Scheduler {
         return .joined
       }
       if awaitsTheLost(candidate.run.graph.number, stage, at: turn.now) {
-        line.take(candidate.valid, of: candidate)
-        for index in candidate.run.first..<candidate.run.first + candidate.valid {
-          doubtful.append(OperationID(graph: candidate.run.graph, index: index))
-        }
+        keepDoubtful(candidate.valid, of: candidate, &line)
         state.putBack(&line, of: queue)
         continue
       }
@@ -162,9 +159,7 @@ extension Scheduler {
         if few?.isRestricted != true {
           passOver(candidate, queue, &line, &pass, pool, at: turn.now)
         } else {
-          // Removed from the line, so that it does not block others.
-          line.take(1, of: candidate)
-          doubtful.append(OperationID(graph: candidate.run.graph, index: candidate.run.first))
+          keepDoubtful(1, of: candidate, &line)
         }
         state.putBack(&line, of: queue)
         continue
@@ -176,6 +171,17 @@ extension Scheduler {
       pass.reach.removeAll(keepingCapacity: true)
       rotation = queue
       return .dispatched
+    }
+  }
+
+  /// Removes the first operations of a candidate from the line until the next turn, so that they do
+  /// not block others.
+  private mutating func keepDoubtful(
+    _ count: UInt32, of candidate: Line.Candidate, _ line: inout Line
+  ) {
+    line.take(count, of: candidate)
+    for index in candidate.run.first..<candidate.run.first + count {
+      doubtful.append(OperationID(graph: candidate.run.graph, index: index))
     }
   }
 

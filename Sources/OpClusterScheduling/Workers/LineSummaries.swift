@@ -13,7 +13,7 @@ struct FreshWorkers: Sendable {
 
   var isEmpty: Bool { numbers.isEmpty && !areMany }
 
-  mutating func add(_ changed: [UInt32]) {
+  mutating func gather(_ changed: [UInt32]) {
     if areMany { return }
     for number in changed where !numbers.contains(number) {
       if numbers.count == Self.few {
@@ -24,7 +24,7 @@ struct FreshWorkers: Sendable {
     }
   }
 
-  mutating func removeAll() {
+  mutating func forgetAll() {
     numbers.removeAll(keepingCapacity: true)
     areMany = false
   }
@@ -37,7 +37,7 @@ extension Scheduler {
     for number in state.takeChangedQueues() {
       let service = servedService(number)
       if queues.contains(number), queues[number].line.service != service {
-        state.serve(number, as: service)
+        state.setService(of: number, service)
       }
       lineIndex.set(number, service, summary(ofLine: number), among: state.queues)
     }
@@ -111,8 +111,9 @@ extension Scheduler {
     if !doubtful.isEmpty { return nil }
     var copy = self
     for number in queues.numbers where queues[number].line.service != nil {
-      copy.state.serve(number, as: nil)
-      copy.state.noteQueue(number)
+      copy.state.setService(of: number, nil)
+      // Opened for a change, it counts as changed.
+      _ = copy.state.reopenLine(of: number)
     }
     var turn = SchedulingTurn()
     turn.begin(at: workerIndex.asOf, wall: .unknown)

@@ -175,12 +175,12 @@ extension Scheduler {
     var reach = LineReach(all: reachOfAll(for: rank, at: now), fresh: FreshReach(), ever: .inside)
     reach.ever.raise(by: workerIndex.whole.fitting.most)
     if freshWorkers.areMany {
-      reach.fresh.add(reach.all)
+      reach.fresh.widen(by: reach.all)
       return reach
     }
     looks += freshWorkers.numbers.count
     for number in freshWorkers.numbers where workers.contains(number) && takesWork(number) {
-      reach.fresh.add(reachAmong(CollectionOfOne(number), for: rank, at: now))
+      reach.fresh.widen(by: reachAmong(CollectionOfOne(number), for: rank, at: now))
     }
     return reach
   }

@@ -24,7 +24,7 @@ extension Scheduler {
       numbers.sort()
       numbers = numbers.enumerated().filter { $0 == 0 || numbers[$0 - 1] != $1 }.map(\.element)
     }
-    freshWorkers.add(numbers)
+    freshWorkers.gather(numbers)
     // Each pays its path to the root. Many at once pay each node of the tree once instead.
     if numbers.count <= WorkerIndex.few {
       for number in numbers { workerIndex.set(number, summary(of: number, at: now), &looks) }

@@ -42,7 +42,7 @@ public enum Mutant: String, Sendable, CaseIterable {
   case unfencedResults, sameEpoch, earlyBarrier, miscountedLimit, unwrittenCancel, staleReadiness
   case unreadContent, uncountedLosses, levelledPriorities
   case hastyPolicies, unspokenOrders, blamedWelcomes, believedMarks, forgottenPools,
-    repeatedStops
+    repeatedStops, deafSleepers
 
   // In the execution core, see `ExecutionBug` there
   case staleKept, forgottenAttempts, startsWithoutLease
@@ -56,7 +56,8 @@ public enum Mutant: String, Sendable, CaseIterable {
       "body"
     case .unfencedResults, .sameEpoch, .earlyBarrier, .miscountedLimit, .unwrittenCancel,
       .staleReadiness, .unreadContent, .uncountedLosses, .levelledPriorities, .hastyPolicies,
-      .unspokenOrders, .blamedWelcomes, .believedMarks, .forgottenPools, .repeatedStops:
+      .unspokenOrders, .blamedWelcomes, .believedMarks, .forgottenPools, .repeatedStops,
+      .deafSleepers:
       "scheduling"
     case .staleKept, .forgottenAttempts, .startsWithoutLease: "execution"
     }

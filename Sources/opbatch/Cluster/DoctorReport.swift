@@ -146,7 +146,7 @@ struct DoctorReport {
 
   /// Reports the workers that were lost last.
   private mutating func addDown(_ rows: [WorkerRow]) {
-    for row in rows.suffix(Self.downShown) {
+    for row in rows.lostLast(Self.downShown) {
       let time = row.lastHeard.map { " for \(shownDuration($0))" } ?? ""
       add(
         .notice, "worker \(row.name)", "down\(time): \(row.downReason)",

@@ -129,8 +129,7 @@ extension Command {
           "\(safe(row.name)) is not given everything: \(safe(row.trouble)); when it is repaired: "
             + "'opbatch worker resume \(safe(row.name))'")
       }
-      // A bound: the rows are sorted by name, not by the time of the loss.
-      for row in rows.filter({ $0.state == .down }).suffix(5) {
+      for row in rows.filter({ $0.state == .down }).lostLast(5) {
         console.hint("\(safe(row.name)) is down: \(safe(row.downReason))")
       }
     case .name: for row in rows { try console.writeLine(row.name) }
@@ -140,5 +139,14 @@ extension Command {
       listing.end()
       try console.write(bytes: listing.take())
     }
+  }
+}
+
+extension [WorkerRow] {
+  /// The last few that were lost, the latest at the end; the rows come sorted by name.
+  func lostLast(_ count: Int) -> [WorkerRow] {
+    sorted {
+      ($0.downSince.milliseconds, $0.name) < ($1.downSince.milliseconds, $1.name)
+    }.suffix(count)
   }
 }

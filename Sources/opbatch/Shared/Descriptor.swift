@@ -77,10 +77,27 @@ struct Descriptor: Sendable {
     Result { () throws(ErrorNumber) in try FileDescriptor(number).readLine(limit: limit) }
   }
 
-  /// Makes or replaces a file. Written in place: the former content is gone when the writing
-  /// begins, and a failure leaves a part of the new one.
+  /// Makes or replaces a file: the former content stays until the new one is complete. What is no
+  /// file, such as a pipe, is written in place, and a link stays a link.
   static func replace(_ path: String, with bytes: [UInt8]) -> WriteResult {
-    let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+    let path = ThisProcess.realPath(path) ?? path
+    var found = stat()
+    let isThere = unsafe stat(path, &found) == 0
+    if isThere, found.st_mode & S_IFMT != S_IFREG { return write(bytes, to: path, O_WRONLY) }
+    let fresh = "\(path).\(getpid()).new"
+    _ = unsafe unlink(fresh)
+    var result = write(bytes, to: fresh, O_WRONLY | O_CREAT | O_EXCL)
+    // Who may read the former one may read the new one.
+    if result == .written, isThere, unsafe chmod(fresh, found.st_mode & 0o777) != 0 {
+      result = .failed(errno)
+    }
+    if result == .written, unsafe rename(fresh, path) != 0 { result = .failed(errno) }
+    if result != .written { _ = unsafe unlink(fresh) }
+    return result
+  }
+
+  private static func write(_ bytes: [UInt8], to path: String, _ flags: Int32) -> WriteResult {
+    let number = unsafe open(path, flags | O_CLOEXEC, 0o666)
     guard number >= 0 else { return .failed(errno) }
     let result = Descriptor(number: number).write(bytes)
     // Some file systems report a full disk only here.

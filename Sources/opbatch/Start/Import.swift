@@ -74,7 +74,7 @@ struct ImportWfFormat: Command {
       try console.write(text)
       return .success
     }
-    // Written in place: a failed write leaves a part of the new manifest.
+    // A failed write leaves the former manifest.
     if case .failed(let code) = Descriptor.replace(target, with: Array(text.utf8)) {
       throw Failure(
         .inputOutput, code: "cannot_write",

@@ -56,10 +56,10 @@ struct Cancel: Command {
     // 0 is a grace, too: it kills at once. nil leaves it to each operation.
     let grace = self.grace.map { Span.milliseconds($0.milliseconds) }
     return try await withConnection { connection in
-      // Told at the end, all together: a refusal of a later selector then hides what the earlier
-      // ones did.
-      var results: [CancelSummary] = []
-      for (text, selection) in zip(selectors, selections) {
+      _ = try await oneAfterAnother(
+        Array(zip(selectors, selections)),
+        show: { try CancelSummary.show($0, key: "cancelled", console) }
+      ) { text, selection in
         let reader = reader(connection)
         let result = try await reader.naming(text, selection) {
           dependents
@@ -68,9 +68,8 @@ struct Cancel: Command {
         }
         // An operation without dependents is no error; a selector that means nothing is.
         if !dependents, result.total == 0 { throw await reader.nothing(text, selection) }
-        results.append(result)
+        return result
       }
-      try CancelSummary.show(results, key: "cancelled", console)
       return .success
     }
   }

@@ -32,8 +32,9 @@ extension Command {
   ) async throws -> ExitStatus {
     let selections = try selectors.map { try filters.selection($0) }
     return try await withConnection { connection in
-      var results: [ChangeSummary] = []
-      for (text, selection) in zip(selectors, selections) {
+      _ = try await oneAfterAnother(
+        Array(zip(selectors, selections)), show: { try show($0, verb, console) }
+      ) { text, selection in
         var result = ChangeSummary(what: text, changed: 0, unchanged: 0)
         for request in requests(.selection(selection)) {
           let reply = try await reader(connection).naming(text, selection) {
@@ -47,9 +48,8 @@ extension Command {
           result.changed = max(result.changed, changed)
           result.unchanged = max(result.unchanged, unchanged)
         }
-        results.append(result)
+        return result
       }
-      try show(results, verb, console)
       try await remark(reader(connection), selections)
       return .success
     }

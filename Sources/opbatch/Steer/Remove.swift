@@ -44,13 +44,16 @@ struct Remove: Command {
         chosen.formUnion(rows.map(\.graph))
       }
       let graphs = chosen.sorted()
-      for start in stride(from: 0, to: graphs.count, by: Limits.graphsPerRemoval) {
+      let starts = Array(stride(from: 0, to: graphs.count, by: Limits.graphsPerRemoval))
+      _ = try await oneAfterAnother(
+        starts, show: { try show($0.flatMap { $0 }, console) }
+      ) { start in
         let part = Array(graphs[start...].prefix(Limits.graphsPerRemoval))
         guard case .changed = try await ask(connection, .removeGraphs(part)) else {
           throw Failure.unexpectedReply("rm")
         }
+        return part
       }
-      try show(graphs, console)
       return .success
     }
   }

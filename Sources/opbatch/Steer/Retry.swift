@@ -44,7 +44,7 @@ struct Retry: Command {
   }
 
   /// A selector that matches nothing fails before anything is submitted. A refusal in the middle
-  /// leaves the graphs that were submitted before it.
+  /// leaves, and shows, the graphs that were submitted before it.
   func perform(_ console: Console) async throws -> ExitStatus {
     let selections = try selectors.map { try Selectors.selection($0) }
     return try await withConnection { connection in
@@ -54,9 +54,9 @@ struct Retry: Command {
       for (text, selection) in zip(selectors, selections) {
         try await plan(text, selection, reader(connection), &plans)
       }
-      var again: [Again] = []
-      for plan in plans { again.append(try await submit(plan, connection)) }
-      try show(again, console)
+      let again = try await oneAfterAnother(plans, show: { try show($0, console) }) { plan in
+        try await submit(plan, connection)
+      }
       return try await stay(with: again, connection, console)
     }
   }

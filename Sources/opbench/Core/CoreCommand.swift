@@ -1,5 +1,5 @@
 // `opbench core`: what an event costs the coordinator's decisions in worlds of several sizes, as
-// processor time and as an exponent: 0 where the size does not matter, 1 where it costs as much as
+// time and as an exponent: 0 where the size does not matter, 1 where it costs as much as
 // the world is large.
 
 import ArgumentParser
@@ -47,13 +47,12 @@ struct CoreCommand: ParsableCommand {
       for event in CoreEvent.allCases {
         // The first ones grow tables and caches.
         let values = (0..<runs + 3).compactMap { event.measure(in: &world, $0) }.dropFirst(3)
-        if !values.isEmpty { column[event] = values.map { Double($0) }.median / 1_000 }
+        if !values.isEmpty { column[event] = values.map { $0 / .microseconds(1) }.median }
       }
       columns.append(column)
     }
-    print(
-      "| \(dimension.rawValue), µs | \(sizes.map(String.init).joined(separator: " | ")) | exponent |"
-    )
+    let heads = sizes.map(String.init).joined(separator: " | ")
+    print("| \(dimension.rawValue), µs | \(heads) | exponent |")
     print("|---|\(String(repeating: "---|", count: sizes.count + 1))")
     for event in CoreEvent.allCases {
       let values = columns.map { $0[event] }

@@ -1,5 +1,5 @@
-// What happens in a large world, for `opbench core`, to a few operations, queues and machines of its
-// own.
+// What happens in a large world, for `opbench core`: to a few operations, queues and machines of
+// its own.
 
 import OpClusterModel
 
@@ -28,8 +28,8 @@ enum CoreEvent: String, CaseIterable {
   case oneQueue = "question: a queue by its name"
   case somePattern = "question: operations by a pattern in one graph"
 
-  /// The processor time of the event in nanoseconds; nil where the world has nothing for it.
-  func measure(in world: inout CoreWorld, _ round: Int) -> UInt64? {
+  /// The time of the event; nil where the world has nothing for it.
+  func measure(in world: inout CoreWorld, _ round: Int) -> Duration? {
     switch self {
     case .graph: return run(graph([probe()]), &world)
     case .demand:
@@ -39,7 +39,7 @@ enum CoreEvent: String, CaseIterable {
     case .named:
       var template = probe()
       template.demand.custom = [Resources.NamedAmount(name: "r\(round)", amount: ResourceAmount(1))]
-      world.spent = 0
+      world.spent = .zero
       let id = world.submit(graph([template]))
       world.ask(.cancel(.selection(.graph(id)), reason: "", grace: nil))
       return world.spent
@@ -53,16 +53,16 @@ enum CoreEvent: String, CaseIterable {
         return nil
       }
       world.tick(after: .milliseconds(1))
-      world.spent = 0
+      world.spent = .zero
       world.run(busy, atMost: 1)
       return world.spent
     case .tick:
       world.tick(after: .milliseconds(10))
-      world.spent = 0
+      world.spent = .zero
       world.tick(after: .milliseconds(10))
       return world.spent
     case .machine:
-      world.spent = 0
+      world.spent = .zero
       world.leave(world.join("other", Resources(), types: []))
       return world.spent
     case .queue:
@@ -99,7 +99,7 @@ enum CoreEvent: String, CaseIterable {
   }
 
   /// A question about what makes the world large: its first graph, or all.
-  private func question(_ world: inout CoreWorld) -> UInt64? {
+  private func question(_ world: inout CoreWorld) -> Duration? {
     let first = GraphID(1)
     var selection = Selection.graph(first)
     world.ask(.structure(selection))
@@ -124,16 +124,16 @@ enum CoreEvent: String, CaseIterable {
     }
   }
 
-  private func cost(_ world: inout CoreWorld, _ requests: ClientRequest...) -> UInt64? {
-    world.spent = 0
+  private func cost(_ world: inout CoreWorld, _ requests: ClientRequest...) -> Duration? {
+    world.spent = .zero
     for request in requests { world.ask(request) }
     return world.spent
   }
 
   /// Submits a graph, lets the probe run it and counts all turns of it.
-  private func run(_ graph: GraphSubmission, _ world: inout CoreWorld) -> UInt64? {
+  private func run(_ graph: GraphSubmission, _ world: inout CoreWorld) -> Duration? {
     world.tick(after: .milliseconds(1))
-    world.spent = 0
+    world.spent = .zero
     _ = world.submit(graph)
     return world.run(world.probe) > 0 ? world.spent : nil
   }
@@ -141,12 +141,12 @@ enum CoreEvent: String, CaseIterable {
   /// Counts the requests about a graph of two held operations, which is cancelled then.
   private func withHeld(
     _ world: inout CoreWorld, _ requests: (GraphID, OperationTarget) -> [ClientRequest]
-  ) -> UInt64? {
+  ) -> Duration? {
     var (one, two) = (probe("a"), probe("b"))
     (one.isHeld, two.isHeld) = (true, true)
     let id = world.submit(graph([one, two]))
     let first = OperationTarget.operations([OperationID(graph: id, index: 0)])
-    world.spent = 0
+    world.spent = .zero
     for request in requests(id, first) { world.ask(request) }
     let spent = world.spent
     world.run(world.probe)

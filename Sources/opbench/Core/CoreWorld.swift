@@ -1,7 +1,6 @@
 // The coordinator's decisions alone, with machines that do as they are told: no disk, no socket, no
 // clock but the one that measures. `CoreDimension` makes it large, `CoreEvent` happens in it.
 
-import Glibc
 import OpClusterModel
 import OpClusterScheduling
 
@@ -25,8 +24,8 @@ struct CoreWorld {
   private var lastPeer: UInt64 = 1_000
   private var lastRequest: UInt64 = 0
   private(set) var lastReply: ClientReply?
-  /// The processor time of all turns since it was set to zero, in nanoseconds.
-  var spent: UInt64 = 0
+  /// The time of all turns since it was set to zero.
+  var spent = Duration.zero
 
   /// A machine that runs the operations of `CoreEvent` and nothing that makes the world large.
   static let probeType = OperationType(name: "probe")
@@ -40,19 +39,13 @@ struct CoreWorld {
       labels: [Label(key: "probe", value: "yes")])
   }
 
-  private static func processorTime() -> UInt64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-  }
-
   private mutating func step(_ body: (inout Scheduler, inout SchedulingTurn) -> Void) {
-    let start = Self.processorTime()
+    let start = ContinuousClock.now
     turn.begin(
       at: now, wall: WallTime(milliseconds: 1_700_000_000_000 + now.nanoseconds / 1_000_000))
     body(&scheduler, &turn)
     scheduler.close(&turn)
-    spent += Self.processorTime() - start
+    spent += ContinuousClock.now - start
     turn.takeEffects(&effects)
     for effect in effects { carryOut(effect) }
     effects.removeAll(keepingCapacity: true)
