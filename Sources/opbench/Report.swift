@@ -4,6 +4,8 @@
 
 import FoundationEssentials
 
+/// One row for each series of a workload. A figure stands beside those that the same run has of
+/// Foundation's queue and of a bare floor, since two runs on a busy machine cannot be compared.
 struct Report {
   let isJSON: Bool
   private var rows: [Row] = []

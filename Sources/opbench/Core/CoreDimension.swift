@@ -40,9 +40,11 @@ enum CoreDimension: String, CaseIterable {
     }
   }
 
-  /// Machines of a world that others wait for.
+  /// Machines with one cpu each: the operations of a world that waits fill them at once.
   private static let few = 2
 
+  /// A world with this number of things. Costs a turn or more for each of them, none of which is
+  /// measured.
   func world(_ count: Int) -> CoreWorld {
     var world = CoreWorld()
     switch self {
@@ -78,6 +80,7 @@ enum CoreDimension: String, CaseIterable {
     case .demands, .unplaceable:
       addMachines(Self.few, &world)
       _ = world.submit(graph([array("a", 100)]))
+      // A machine has 1 TiB of memory: half of what the least of these wants.
       let least: Int64 = self == .demands ? 0 : 1 << 41
       var templates: [OperationTemplate] = []
       for at in 0..<count {
@@ -89,6 +92,7 @@ enum CoreDimension: String, CaseIterable {
       addMachines(count, &world)
     case .busy:
       addMachines(count, &world)
+      // Enough for all rounds of all events, whatever the machines prefetch.
       _ = world.submit(graph([array("a", 4 * count + 100_000)]))
     case .gone:
       for at in 0..<count {
@@ -98,6 +102,7 @@ enum CoreDimension: String, CaseIterable {
     return world
   }
 
+  /// Machines that run the operations of the world, and not those of `CoreEvent`.
   private func addMachines(_ count: Int, _ world: inout CoreWorld) {
     let capacity = Resources(cpus: ResourceAmount(1), memoryBytes: 1 << 40)
     for at in 0..<count { _ = world.join("w\(at)", capacity, types: [CoreWorld.worldType]) }

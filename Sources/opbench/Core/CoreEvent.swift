@@ -3,6 +3,7 @@
 
 import OpClusterModel
 
+/// An event whose cost should not depend on the size of the world, with its row of the table.
 enum CoreEvent: String, CaseIterable {
   case graph = "a graph of one operation, to its end"
   case demand = "the same with a demand that was never seen"
@@ -34,6 +35,7 @@ enum CoreEvent: String, CaseIterable {
     case .graph: return run(graph([probe()]), &world)
     case .demand:
       var template = probe()
+      // A prime, so that no demand of the world is the same.
       template.demand.memoryBytes = Int64(round + 1) * 1_000_003
       return run(graph([template]), &world)
     case .named:
@@ -57,6 +59,7 @@ enum CoreEvent: String, CaseIterable {
       world.run(busy, atMost: 1)
       return world.spent
     case .tick:
+      // The first one does what has become due since the latest event.
       world.tick(after: .milliseconds(10))
       world.spent = .zero
       world.tick(after: .milliseconds(10))
@@ -77,6 +80,7 @@ enum CoreEvent: String, CaseIterable {
     case .hold: return withHeld(&world) { _, first in [.hold(first, false), .hold(first, true)] }
     case .priority: return withHeld(&world) { _, first in [.setPriority(first, .high)] }
     case .move:
+      // Refused from the second round on, since it is there.
       world.ask(.createQueue(QueueSettings(name: "other")))
       return withHeld(&world) { _, first in [.setQueue(first, queue: "other")] }
     case .edge:
@@ -102,6 +106,7 @@ enum CoreEvent: String, CaseIterable {
   private func question(_ world: inout CoreWorld) -> Duration? {
     let first = GraphID(1)
     var selection = Selection.graph(first)
+    // A world without a first graph has nothing to ask about but its queues.
     world.ask(.structure(selection))
     guard case .structure(let structure)? = world.lastReply else {
       return self == .oneQueue ? cost(&world, .queues(named: "default")) : nil
@@ -124,11 +129,14 @@ enum CoreEvent: String, CaseIterable {
     }
   }
 
+  /// The time of these requests together.
   private func cost(_ world: inout CoreWorld, _ requests: ClientRequest...) -> Duration? {
     world.spent = .zero
     for request in requests { world.ask(request) }
     return world.spent
   }
+
+  // The probe has room for each of them at once, so that none of the events waits in line.
 
   /// Submits a graph, lets the probe run it and counts all turns of it.
   private func run(_ graph: GraphSubmission, _ world: inout CoreWorld) -> Duration? {

@@ -16,13 +16,16 @@ struct CoreWorld {
   }
 
   private var scheduler = Scheduler()
+  // Made once and used for each turn, as in the coordinator, so that its arrays keep their memory.
   // A turn that keeps no records: who measures has no journal.
   private var turn = SchedulingTurn(keepsRecords: false)
   private var effects: [Effect] = []
+  /// Moves only by `tick` and by the events, so that a run sees the same moments each time.
   private(set) var now = Instant(nanoseconds: 1_000_000_000)
   private(set) var machines: [UInt64: Machine] = [:]
   private var lastPeer: UInt64 = 1_000
   private var lastRequest: UInt64 = 0
+  /// The reply of the latest request; all requests of the benchmark are answered at once.
   private(set) var lastReply: ClientReply?
   /// The time of all turns since it was set to zero.
   var spent = Duration.zero
@@ -39,6 +42,8 @@ struct CoreWorld {
       labels: [Label(key: "probe", value: "yes")])
   }
 
+  /// One turn, as the coordinator's loop makes it. Counts the turn alone: what the machines make of
+  /// its effects is not the coordinator's cost.
   private mutating func step(_ body: (inout Scheduler, inout SchedulingTurn) -> Void) {
     let start = ContinuousClock.now
     turn.begin(
@@ -67,6 +72,7 @@ struct CoreWorld {
     return id
   }
 
+  /// A turn without any message, for heartbeats and deadlines.
   mutating func tick(after span: Span) {
     now = now + span
     step { scheduler, turn in scheduler.handle(.tick(), into: &turn) }
@@ -74,6 +80,7 @@ struct CoreWorld {
 
   // MARK: - Machines
 
+  /// A machine says hello. Returns its peer, by which it is known here.
   mutating func join(
     _ name: String, _ capacity: Resources, types: [OperationType], labels: [Label] = []
   ) -> UInt64 {
@@ -86,6 +93,7 @@ struct CoreWorld {
     return peer
   }
 
+  /// A machine stops in good order; what it was given goes elsewhere.
   mutating func leave(_ peer: UInt64) {
     send(peer, .goodbye(lastReport: machines[peer]?.reports ?? 0))
     machines[peer] = nil
@@ -99,6 +107,7 @@ struct CoreWorld {
   /// message. Returns how many.
   @discardableResult
   mutating func run(_ peer: UInt64, atMost most: Int = .max) -> Int {
+    // Without a welcome there is no conversation, and nothing was given to it.
     guard var machine = machines[peer], let conversation = machine.conversation else { return 0 }
     let ended = machine.assigned.prefix(most)
     machine.assigned.removeFirst(ended.count)
@@ -114,6 +123,7 @@ struct CoreWorld {
     return ended.count
   }
 
+  /// Obeys at once: what is recalled has not started, and is given back with the next report.
   private mutating func carryOut(_ effect: Effect) {
     switch effect {
     case .toClient(_, _, let reply): lastReply = reply
