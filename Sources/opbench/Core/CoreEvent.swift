@@ -45,11 +45,7 @@ enum CoreEvent: String, CaseIterable {
       let id = world.submit(graph([template]))
       world.ask(.cancel(.selection(.graph(id)), reason: "", grace: nil))
       return world.spent
-    case .pool:
-      var own = graph([probe()])
-      let pool = [LabelRequirement(key: "probe", values: ["yes"])]
-      own.queues = [.own(QueueSettings(name: "own", pool: pool))]
-      return run(own, &world)
+    case .pool: return run(pooled(), &world)
     case .next:
       guard let busy = world.machines.first(where: { !$0.value.assigned.isEmpty })?.key else {
         return nil
@@ -80,7 +76,6 @@ enum CoreEvent: String, CaseIterable {
     case .hold: return withHeld(&world) { _, first in [.hold(first, false), .hold(first, true)] }
     case .priority: return withHeld(&world) { _, first in [.setPriority(first, .high)] }
     case .move:
-      // Refused from the second round on, since it is there.
       world.ask(.createQueue(QueueSettings(name: "other")))
       return withHeld(&world) { _, first in [.setQueue(first, queue: "other")] }
     case .edge:
@@ -161,6 +156,14 @@ enum CoreEvent: String, CaseIterable {
     world.ask(.cancel(.selection(.graph(id)), reason: "", grace: nil))
     world.run(world.probe)
     return spent
+  }
+
+  /// A graph whose operation is in a queue with a pool.
+  private func pooled() -> GraphSubmission {
+    var pooled = graph([probe()])
+    let pool = [LabelRequirement(key: "probe", values: ["yes"])]
+    pooled.queues = [.own(QueueSettings(name: "own", pool: pool))]
+    return pooled
   }
 
   private func graph(_ templates: [OperationTemplate]) -> GraphSubmission {
