@@ -22,11 +22,15 @@ import Testing
   }
 
   /// A worker with one cpu that has ended short operations fast, and then got a long one.
-  private func slowWorld(of count: UInt32 = 600) -> World {
+  private func slowWorld(of count: UInt32 = 600, queue: QueueSettings? = nil) -> World {
     var world = World()
     world.join("w1", cpus: 1)
     var many = GraphSubmission(name: "many")
     many.templates = [noops("many", count)]
+    if let queue {
+      world.ask(.createQueue(queue))
+      many.queues = [.named(queue.name)]
+    }
     world.ask(.submit(many))
     for _ in 0..<4 {
       world.now = world.now + .milliseconds(1)
@@ -85,5 +89,25 @@ import Testing
     fast.ask(.submit(urgent))
     #expect(fast.workers[0].assigned.contains { $0.attempt.operation == operation(2, 0) })
     #expect(fast.workers[0].recalls.isEmpty && fast.brokenInvariant == nil)
+  }
+
+  // Nor does a queue of higher service, whichever it is: the first one as any other.
+  @Test(.checks("S60"), arguments: [true, false])
+  func aHigherServiceOvertakesWhatWasFetchedAhead(isFirst: Bool) {
+    var world = slowWorld(of: 3_000, queue: QueueSettings(name: "low", qos: .background))
+    world.ask(.createQueue(QueueSettings(name: "other")))
+    world.tick(after: .milliseconds(500))
+    world.report(0)
+    #expect(!world.workers[0].assigned.isEmpty)
+    var urgent = graph(["urgent"])
+    urgent.queues = [.named(isFirst ? "default" : "other")]
+    world.ask(.submit(urgent))
+    world.tick(after: .milliseconds(100))
+    world.report(0)
+    #expect(world.workers[0].assigned.isEmpty)
+    world.end(0, world.workers[0].executing[0].operation)
+    world.report(0)
+    #expect(world.workers[0].assigned.first?.attempt.operation == operation(2, 0))
+    #expect(world.brokenInvariant == nil)
   }
 }

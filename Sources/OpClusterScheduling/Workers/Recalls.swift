@@ -109,9 +109,10 @@ extension Scheduler {
     if queues[own].room > 0, hasWaiting(own, above: level, at: now) { return true }
     for higher in Int(service.rawValue) + 1..<Rank.services {
       // Amortised: a line in which nothing stands any more is empty then.
-      var last: UInt32 = 0
-      while let queue = lineIndex.next(after: last, higher, &looks, where: { _ in true }),
-        queue > last
+      // Behind the last one of all the rotation begins again, with the first.
+      var last: UInt32?
+      while let queue = lineIndex.next(after: last ?? .max, higher, &looks, where: { _ in true }),
+        last.map({ queue > $0 }) ?? true
       {
         if hasWaiting(queue, above: -1, at: now) { return true }
         last = queue
