@@ -34,11 +34,10 @@ import Testing
     #expect(unsafe stat("\(folder)/a", &found) == 0 && found.st_mode & 0o777 == 0o640)
   }
 
-  /// No more than so much fits: the former content is still there, and nothing else.
+  /// The new file cannot be made, since a folder stands in its place.
   @Test func aFailedWriteLeavesTheFormerOne() throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     #expect(Descriptor.replace("\(folder)/a", with: Array("one".utf8)) == .written)
-    // A folder in the place of the new file: it cannot be made.
     let fresh = "\(folder)/a.\(getpid()).new"
     #expect(unsafe mkdir(fresh, 0o700) == 0)
     guard case .failed = Descriptor.replace("\(folder)/a", with: Array("two".utf8)) else {
@@ -51,6 +50,20 @@ import Testing
       return
     }
     #expect(code == ENOENT)
+  }
+
+  /// A link to what is not there yet is followed, and a folder may take no other file.
+  @Test func inPlaceWhereItMustBe() throws {
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    #expect(unsafe symlink("later", "\(folder)/link") == 0)
+    #expect(Descriptor.replace("\(folder)/link", with: Array("one".utf8)) == .written)
+    #expect(content("later") == "one")
+    #expect(try names() == ["later", "link"])
+    // Root may write everywhere, and replaces it.
+    #expect(unsafe chmod(folder, 0o500) == 0)
+    #expect(Descriptor.replace("\(folder)/later", with: Array("two".utf8)) == .written)
+    #expect(unsafe chmod(folder, 0o700) == 0)
+    #expect(content("later") == "two")
   }
 
   /// What has no content to keep is written in place.

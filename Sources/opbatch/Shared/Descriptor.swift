@@ -77,20 +77,28 @@ struct Descriptor: Sendable {
     Result { () throws(ErrorNumber) in try FileDescriptor(number).readLine(limit: limit) }
   }
 
-  /// Makes or replaces a file: the former content stays until the new one is complete. What is no
-  /// file, such as a pipe, is written in place, and a link stays a link.
+  /// Makes or replaces a file: the content of a former one stays until the new one is complete.
+  /// Written in place is what has no content to keep, such as a pipe or a new file, and a file in a
+  /// folder that takes no other. A link stays a link.
   static func replace(_ path: String, with bytes: [UInt8]) -> WriteResult {
-    let path = ThisProcess.realPath(path) ?? path
     var found = stat()
-    let isThere = unsafe stat(path, &found) == 0
-    if isThere, found.st_mode & S_IFMT != S_IFREG { return write(bytes, to: path, O_WRONLY) }
+    if let real = ThisProcess.realPath(path), unsafe stat(real, &found) == 0,
+      found.st_mode & S_IFMT == S_IFREG
+    {
+      let result = replace(real, mode: found.st_mode & 0o777, with: bytes)
+      if ![EACCES, EPERM, EROFS].map(WriteResult.failed).contains(result) { return result }
+    }
+    return write(bytes, to: path, O_WRONLY | O_CREAT | O_TRUNC)
+  }
+
+  /// Who may read the former file may read the new one.
+  private static func replace(
+    _ path: String, mode: mode_t, with bytes: [UInt8]
+  ) -> WriteResult {
     let fresh = "\(path).\(getpid()).new"
     _ = unsafe unlink(fresh)
     var result = write(bytes, to: fresh, O_WRONLY | O_CREAT | O_EXCL)
-    // Who may read the former one may read the new one.
-    if result == .written, isThere, unsafe chmod(fresh, found.st_mode & 0o777) != 0 {
-      result = .failed(errno)
-    }
+    if result == .written, unsafe chmod(fresh, mode) != 0 { result = .failed(errno) }
     if result == .written, unsafe rename(fresh, path) != 0 { result = .failed(errno) }
     if result != .written { _ = unsafe unlink(fresh) }
     return result
