@@ -16,8 +16,15 @@ import Testing
   private func world() -> World {
     var world = World()
     world.invariantChecks = .never
-    world.join("w1", cpus: 1)
-    world.join("w2", cpus: 1)
+    for at in 0..<2 {
+      var worker = FakeWorker(
+        name: "w\(at + 1)", session: WorkerSession(UInt64(at + 1)),
+        peer: PeerID(UInt64(100 + at)))
+      worker.capacity.cpus = ResourceAmount(1)
+      worker.labels = [Label(key: "world", value: "yes")]
+      world.workers.append(worker)
+      world.greet(at)
+    }
     world.join("other", cpus: 8, types: [Self.other])
     var running = GraphSubmission(name: "running")
     running.templates = [noops("a", 200)]
@@ -32,10 +39,10 @@ import Testing
     world.ask(.submit(one))
   }
 
-  private func lines(_ count: Int) -> World {
+  private func lines(_ count: Int, pool: [LabelRequirement] = []) -> World {
     var world = world()
     for number in 0..<count {
-      world.ask(.createQueue(QueueSettings(name: "q\(number)")))
+      world.ask(.createQueue(QueueSettings(name: "q\(number)", pool: pool)))
       submit("one", to: "q\(number)", &world)
     }
     return world
@@ -97,6 +104,12 @@ import Testing
   @Test(.checks("G29"), arguments: [30, 300, 3_000]) func manyLines(count: Int) {
     var world = lines(count)
     check(&world, "\(count) lines")
+  }
+
+  // Each queue has a pool, whose workers are busy.
+  @Test(.checks("G29", "S146"), arguments: [30, 300, 3_000]) func manyPools(count: Int) {
+    var world = lines(count, pool: [LabelRequirement(key: "world", values: ["yes"])])
+    check(&world, "\(count) lines with pools")
   }
 
   @Test(.checks("G29"), arguments: [30, 300, 3_000]) func manyDemands(count: Int) {

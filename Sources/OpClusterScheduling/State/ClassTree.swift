@@ -82,8 +82,19 @@ struct LineReach: Equatable, Sendable {
   /// The maximum of all workers as long as they stay the same. What is beyond it rests, so that
   /// no search meets it.
   var ever: DemandAmounts
-  /// Whether all workers count for classes that sleep as well.
-  var wakesAll = false
+  /// Whether all workers count for classes that sleep as well (`Line.wakesAll`).
+  fileprivate(set) var wakesAll = false
+
+  init(all: DemandAmounts, fresh: FreshReach, ever: DemandAmounts) {
+    (self.all, self.fresh, self.ever) = (all, fresh, ever)
+  }
+
+  /// The same for a line of which nobody knows what fits.
+  func wakingAll(_ wakesAll: Bool) -> LineReach {
+    var reach = self
+    reach.wakesAll = wakesAll
+    return reach
+  }
 
   /// Whether anything of a subtree may fit.
   @inline(__always)

@@ -109,8 +109,7 @@ struct Line: Sendable {
   ) -> Candidate? {
     for level in levels.indices.reversed() where levels[level].count > 0 {
       levels[level].removeEmptied()
-      var reach = reach(level)
-      reach.wakesAll = reach.wakesAll || wakesAll
+      let reach = reach(level).wakingAll(wakesAll)
       while let node = levels[level].first(within: reach, &steps) {
         steps += 1
         if let found = settledHead(level, node, settle) {

@@ -12,8 +12,8 @@ struct LineSummary: Equatable, Sendable {
   var least = DemandAmounts.nothing
   /// Whether a worker that has not changed may take something of it.
   var isAwake = false
-  /// Whether the bounds of its service say nothing about it: its queue has a pool, or has
-  /// operations at workers that what waits goes before.
+  /// Whether the bounds of its service say nothing about it: its queue has operations at workers
+  /// that what waits goes before. (What the workers of a pool take is within what all take.)
   var isPeculiar = false
 
   fileprivate mutating func merge(_ one: LineSummary, _ other: LineSummary) {

@@ -59,7 +59,7 @@ extension Scheduler {
     summary.lines = 1
     summary.least = queues[queue].line.least
     summary.isAwake = queues[queue].line.isAwake
-    summary.isPeculiar = !queues[queue].settings.pool.isEmpty || goesBeforeItsOwn(queue)
+    summary.isPeculiar = goesBeforeItsOwn(queue)
     return summary
   }
 

@@ -185,14 +185,17 @@ extension Scheduler {
     return reach
   }
 
-  /// The same of the workers of a pool, whose changes nobody follows.
+  /// The same of the workers of a pool. Visits each of them.
   func reachOfPool(_ pool: [UInt32], for rank: Rank, at now: Instant) -> LineReach {
     var reach = LineReach(
       all: reachAmong(pool, for: rank, at: now), fresh: FreshReach(), ever: .inside)
-    reach.wakesAll = true
+    if freshWorkers.areMany { reach.fresh.widen(by: reach.all) }
     for number in pool {
       reach.ever.raise(
         by: conversations[number].capacity, kinds: conversations[number].kindBits)
+      if !freshWorkers.areMany, freshWorkers.numbers.contains(number) {
+        reach.fresh.widen(by: reachAmong(CollectionOfOne(number), for: rank, at: now))
+      }
     }
     return reach
   }

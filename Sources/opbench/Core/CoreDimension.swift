@@ -18,6 +18,8 @@ enum CoreDimension: String, CaseIterable {
   case queues
   /// Queues with one operation each that waits for busy machines.
   case lines
+  /// The same queues with a pool of workers each.
+  case pools
   /// Kinds of demand, each with an operation that waits for busy machines.
   case demands
   /// Kinds of demand, each with an operation that no machine could run.
@@ -35,7 +37,7 @@ enum CoreDimension: String, CaseIterable {
     case .operations, .parked: 1_000_000
     case .templates: Limits.templatesPerGraph
     case .graphs, .ended, .demands, .unplaceable, .gone: 100_000
-    case .queues, .lines: 90_000
+    case .queues, .lines, .pools: 90_000
     case .idle, .busy: Limits.workers - 8
     }
   }
@@ -68,11 +70,12 @@ enum CoreDimension: String, CaseIterable {
       }
     case .queues:
       for at in 0..<count { world.ask(.createQueue(QueueSettings(name: "q\(at)"))) }
-    case .lines:
+    case .lines, .pools:
       addMachines(Self.few, &world)
       _ = world.submit(graph([array("a", 100)]))
+      let pool = self == .pools ? [LabelRequirement(key: "world", values: ["yes"])] : []
       for at in 0..<count {
-        world.ask(.createQueue(QueueSettings(name: "q\(at)")))
+        world.ask(.createQueue(QueueSettings(name: "q\(at)", pool: pool)))
         var one = graph([array("a", 1)])
         one.queues = [.named("q\(at)")]
         _ = world.submit(one)
@@ -105,7 +108,10 @@ enum CoreDimension: String, CaseIterable {
   /// Machines that run the operations of the world, and not those of `CoreEvent`.
   private func addMachines(_ count: Int, _ world: inout CoreWorld) {
     let capacity = Resources(cpus: ResourceAmount(1), memoryBytes: 1 << 40)
-    for at in 0..<count { _ = world.join("w\(at)", capacity, types: [CoreWorld.worldType]) }
+    let labels = [Label(key: "world", value: "yes")]
+    for at in 0..<count {
+      _ = world.join("w\(at)", capacity, types: [CoreWorld.worldType], labels: labels)
+    }
   }
 
   private func graph(_ templates: [OperationTemplate]) -> GraphSubmission {
