@@ -74,7 +74,22 @@ func killedJournal(turns: UInt64, settings given: JournalSettings? = nil) throws
 }
 
 func bytes(_ path: String) -> [UInt8] {
-  FileManager.default.contents(atPath: path).map { Array($0) } ?? []
+  let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+  guard descriptor >= 0 else {
+    // What cannot be read is not empty.
+    if errno != ENOENT { Issue.record("cannot open \(path): error \(errno)") }
+    return []
+  }
+  defer { close(descriptor) }
+  var content: [UInt8] = []
+  var buffer = [UInt8](repeating: 0, count: 65_536)
+  while true {
+    let count = unsafe read(descriptor, &buffer, buffer.count)
+    if count < 0, errno == EINTR { continue }
+    if count < 0 { Issue.record("cannot read \(path): error \(errno)") }
+    if count <= 0 { return content }
+    content.append(contentsOf: buffer.prefix(count))
+  }
 }
 
 /// Leaves the disk alone: a sync for each of thousands of damaged copies would take minutes beside
