@@ -37,6 +37,19 @@ package struct ClientConversation {
   /// Whether a caller must be told if the coordinator stays away.
   var isAwaited: Bool { !requests.isEmpty || subscriptions.hasImpatient }
 
+  /// Returns the requests of the subscriptions that are due now. They are sent before others.
+  mutating func dueOwnRequests(_ lastRequest: inout UInt64) -> [(RequestID, ClientRequest)] {
+    if !requests.hasSubmissions { subscriptions.allAnswered() }
+    return subscriptions.due(
+      &lastRequest, hasSubmissionsOnTheWay: requests.hasSubmissionsInFlight,
+      submissions: { requests.unansweredSubmissions })
+  }
+
+  /// Returns the next request to send, if the coordinator will accept it.
+  mutating func nextRequest(at now: Instant) -> PendingRequest? {
+    requests.next(at: now, isDraining: subscriptions.awaitsRenewal)
+  }
+
   /// Returns the coordinator's disk wait since the last call, while a caller waits.
   mutating func takeDiskWait() -> Span? {
     defer { diskWait = nil }
@@ -73,7 +86,7 @@ package struct ClientConversation {
         let wait = refusal.retryAfter
       {
         requests.pause(wait, at: now, chance: chance)
-        subscriptions.putOff(id, submissions: { requests.sentSubmissions })
+        subscriptions.putOff(id, submissions: { requests.unansweredSubmissions })
         return .nothing
       }
       if case .accepted(let graph, _, let isRepeated) = reply {
@@ -81,7 +94,7 @@ package struct ClientConversation {
       }
       requests.answer(id, reply, at: now, chance: chance)
       subscriptions.answer(
-        id, reply, isLast: !requests.awaits(id), submissions: { requests.sentSubmissions })
+        id, reply, isLast: !requests.awaits(id), submissions: { requests.unansweredSubmissions })
     case .events(let batch):
       let error = subscriptions.take(batch, hasSubmissions: requests.hasSubmissions)
       if let error { return .broken(error) }
@@ -103,7 +116,7 @@ package struct ClientConversation {
     link.socketLost(at: now, chance: chance)
     ownInFlight = []
     requests.connectionEnded(.lost(address))
-    subscriptions.connectionEnded(submissions: requests.sentSubmissions)
+    subscriptions.connectionEnded(submissions: requests.unansweredSubmissions)
   }
 }
 
@@ -145,16 +158,13 @@ extension ClientConversation {
     guard link.isOpen else { return [] }
     requests.expire(at: now, address: address)
     var messages: [[UInt8]] = []
-    if !requests.hasSubmissions { subscriptions.allAnswered() }
-    let isPaused = requests.isPaused(at: now)
-    let due =
-      isPaused
-      ? [] : subscriptions.due(&lastOwnRequest, submissions: { requests.sentSubmissions })
-    for (id, request) in due {
-      ownInFlight.insert(id)
-      messages.append(Wire.encode(ClientMessage.request(id, request)))
+    if !requests.isPaused(at: now) {
+      for (id, request) in dueOwnRequests(&lastOwnRequest) {
+        ownInFlight.insert(id)
+        messages.append(Wire.encode(ClientMessage.request(id, request)))
+      }
     }
-    while isInBounds, let request = requests.next(at: now) {
+    while isInBounds, let request = nextRequest(at: now) {
       messages.append(request.bytes)
       requests.markNextSent()
     }

@@ -75,7 +75,7 @@ struct ConnectionLoop: ~Copyable {
       // Wait for room only if there is something to send.
       let isFull =
         mind.link.isOpen && mind.isInBounds
-        && (!unsentWords.isEmpty || mind.requests.next(at: now) != nil)
+        && (!unsentWords.isEmpty || mind.nextRequest(at: now) != nil)
       socketItem = poller.add(socket!, for: isFull ? [.readable, .writable] : .readable)
     }
     var moment = mind.link.nextDeadline(isAwaited: mind.isAwaited)
@@ -236,18 +236,15 @@ struct ConnectionLoop: ~Copyable {
   /// Sends as much as the socket takes and the coordinator allows.
   private mutating func flush() {
     guard mind.link.isOpen else { return }
-    if !mind.requests.hasSubmissions { mind.subscriptions.allAnswered() }
     let now = Instant.now
     // The coordinator is too busy: the thread's own messages wait, too.
     guard !mind.requests.isPaused(at: now) else { return }
-    let due = mind.subscriptions.due(
-      &lastOwnRequest, submissions: { mind.requests.sentSubmissions })
-    for (id, request) in due { say(request, as: id) }
+    for (id, request) in mind.dueOwnRequests(&lastOwnRequest) { say(request, as: id) }
     // Subscriptions go before requests, so that an observer sees its own later submissions from
     // their beginning.
     sendUnsent()
     guard unsentWords.isEmpty else { return }
-    while mind.isInBounds, let request = mind.requests.next(at: now), send(request.bytes) {
+    while mind.isInBounds, let request = mind.nextRequest(at: now), send(request.bytes) {
       mind.requests.markNextSent()
     }
   }

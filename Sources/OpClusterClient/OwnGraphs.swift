@@ -2,10 +2,12 @@
 // loss, and the events that it still has to deliver. Pure; lives on the connection's thread.
 //
 // The coordinator follows a graph from its acceptance on, as long as the subscription lasts. A
-// renewed subscription names the graphs that have not ended. A submission made before the renewal
-// and answered after it may have been accepted in between. The subscription is then renewed once
+// renewed subscription names the graphs that have not ended. A submission of an earlier connection
+// that is answered on this one as a repetition was accepted in between, and so may have been one
+// that was on its way when the coordinator got the renewal. The subscription is then renewed once
 // more, from its position when that submission may have been accepted, and delivers of the events
-// since then only those of that graph.
+// since then only those of that graph. This renewal waits until no submission is on its way, so
+// that it leaves none behind for which it would have to be made again.
 
 import OpClusterModel
 
@@ -20,8 +22,11 @@ struct OwnGraphs {
   /// Graphs with undelivered events before the subscription's position, each with its last
   /// delivered event.
   private var late: [GraphID: UInt64] = [:]
-  /// Submissions that were on their way at the renewal and are not answered.
+  /// Submissions that had been sent at the renewal and are not answered.
   private var awaited: Set<RequestID> = []
+  /// Those of them that the present connection had sent: the coordinator may have accepted them
+  /// before it got the renewal.
+  private var overtaken: Set<RequestID> = []
   /// The subscription's position when the first of them may have been accepted.
   private var floor: UInt64 = 0
   /// Whether the subscription must be renewed to deliver all own graphs.
@@ -73,29 +78,35 @@ struct OwnGraphs {
   /// Notes that the coordinator accepted our graph; its events may have been delivered already.
   mutating func accepted(_ graph: GraphID, by request: RequestID, isRepeated: Bool) {
     let wasAwaited = awaited.remove(request) != nil
+    let isFollowed = overtaken.remove(request) == nil && !isRepeated
     if finishedEarly.remove(graph) != nil { return }
     // A known graph is delivered from its beginning, or was named in the renewal.
-    guard open.insert(graph).inserted, wasAwaited || isRepeated else { return }
+    guard open.insert(graph).inserted, !isFollowed else { return }
     if wasAwaited { late[graph] = floor }
     isOutdated = true
   }
 
   /// Notes the final answer to a submission.
-  mutating func answered(_ request: RequestID) { awaited.remove(request) }
+  mutating func answered(_ request: RequestID) {
+    awaited.remove(request)
+    overtaken.remove(request)
+  }
 
   /// Notes that no submission is unanswered.
   mutating func allAnswered() {
     finishedEarly = []
     awaited = []
+    overtaken = []
   }
 
   // MARK: - Renewal
 
-  /// Begins the subscription anew while these submissions are on their way.
-  mutating func renewed(awaiting submissions: Set<RequestID>, seen: UInt64?) {
+  /// Begins the subscription anew while these submissions are not answered.
+  mutating func renewed(awaiting submissions: UnansweredSubmissions, seen: UInt64?) {
     isOutdated = false
     if awaited.isEmpty { floor = seen ?? 0 }
-    awaited.formUnion(submissions)
+    awaited.formUnion(submissions.sent)
+    overtaken = submissions.onTheWay
   }
 
   /// Returns the selection with these graphs added.

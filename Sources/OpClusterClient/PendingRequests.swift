@@ -18,6 +18,14 @@ struct PendingRequest: Sendable {
   var completion: @Sendable (Result<ClientReply, ClientError>) -> Void
 }
 
+/// The submissions without an answer that the coordinator may have received.
+struct UnansweredSubmissions {
+  /// On any connection.
+  var sent: Set<RequestID> = []
+  /// Those of them that were sent on the present connection.
+  var onTheWay: Set<RequestID> = []
+}
+
 struct PendingRequests {
   /// Maximum number of our requests on their way; the rest of the coordinator's limit is for
   /// heartbeats and subscriptions.
@@ -58,6 +66,7 @@ struct PendingRequests {
   private var head = 0
   private(set) var inFlightCount = 0
   private var inFlightBytes = 0
+  private var submissionsInFlight = 0
   /// Nothing is sent before this moment: the coordinator is too busy.
   private(set) var pausedUntil = Instant.zero
   /// No submission is sent before this moment: the coordinator has no room for more operations.
@@ -75,11 +84,17 @@ struct PendingRequests {
   var hasSubmissions: Bool { submissions > 0 }
   /// Whether an answer to this request is still to come, perhaps after it is sent again.
   func awaits(_ id: RequestID) -> Bool { entries[id.number] != nil }
-  /// The submissions that the coordinator may have received, on any connection.
-  var sentSubmissions: Set<RequestID> {
-    guard hasSubmissions else { return [] }
-    return Set(
-      entries.values.lazy.filter { $0.wasSent && $0.request.isSubmission }.map(\.request.id))
+  /// Whether submissions are on their way on the present connection.
+  var hasSubmissionsInFlight: Bool { submissionsInFlight > 0 }
+  /// Costs all entries; for renewals of subscriptions, of which there are few.
+  var unansweredSubmissions: UnansweredSubmissions {
+    var result = UnansweredSubmissions()
+    guard hasSubmissions else { return result }
+    for entry in entries.values where entry.wasSent && entry.request.isSubmission {
+      result.sent.insert(entry.request.id)
+      if entry.stage == .inFlight { result.onTheWay.insert(entry.request.id) }
+    }
+    return result
   }
 
   mutating func add(_ request: PendingRequest) {
@@ -95,11 +110,17 @@ struct PendingRequests {
   }
 
   /// Returns the next request to send, if the coordinator will accept it.
-  mutating func next(at now: Instant = .zero) -> PendingRequest? {
+  ///
+  /// - Parameter isDraining: Whether submissions wait that no connection has sent, and all that
+  ///   stands behind them.
+  mutating func next(
+    at now: Instant = .zero, isDraining: Bool = false
+  ) -> PendingRequest? {
     guard inFlightCount < Self.inFlightLimit, now >= pausedUntil else { return nil }
     if !aside.isEmpty, now >= roomAfter { rejoin() }
     while head < line.count {
       if let entry = entries[line[head]], entry.stage == .waiting {
+        if isDraining, entry.request.isSubmission, !entry.wasSent { return nil }
         let bytes = inFlightBytes + entry.request.bytes.count
         return inFlightCount == 0 || bytes <= Limits.requestBytesInFlight ? entry.request : nil
       }
@@ -123,6 +144,7 @@ struct PendingRequests {
     entry.wasSent = true
     inFlightCount += 1
     inFlightBytes += entry.request.bytes.count
+    if entry.request.isSubmission { submissionsInFlight += 1 }
     entries[number] = entry
   }
 
@@ -148,6 +170,7 @@ struct PendingRequests {
   private mutating func leaveFlight(_ entry: Entry) {
     inFlightCount -= 1
     inFlightBytes -= entry.request.bytes.count
+    if entry.request.isSubmission { submissionsInFlight -= 1 }
   }
 
   /// Puts a request that the coordinator was too busy for back into the line: it had no effect.
@@ -288,6 +311,7 @@ struct PendingRequests {
     if !aside.isEmpty { rejoin() }
     inFlightCount = 0
     inFlightBytes = 0
+    submissionsInFlight = 0
   }
 
   /// Fails all requests.

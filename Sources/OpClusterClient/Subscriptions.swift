@@ -54,10 +54,20 @@ struct Subscriptions {
     entries.append(entry)
   }
 
-  /// Returns the requests that are due now; `lastRequest` continues the numbering. `submissions`
-  /// are ours on their way.
+  /// Whether a subscription must be renewed for graphs that it does not follow. New submissions
+  /// wait meanwhile.
+  var awaitsRenewal: Bool {
+    entries.contains { $0.own.isOutdated && $0.state == .sent && !$0.sink.isAbandoned }
+  }
+
+  /// Returns the requests that are due now; `lastRequest` continues the numbering.
+  ///
+  /// - Parameters:
+  ///   - hasSubmissionsOnTheWay: Whether this connection has sent submissions without an answer.
+  ///   - submissions: Ours without an answer.
   mutating func due(
-    _ lastRequest: inout UInt64, submissions: () -> Set<RequestID> = { [] }
+    _ lastRequest: inout UInt64, hasSubmissionsOnTheWay: Bool = false,
+    submissions: () -> UnansweredSubmissions = { UnansweredSubmissions() }
   ) -> [(RequestID, ClientRequest)] {
     func makeID() -> RequestID {
       lastRequest += ConnectionLoop.requestStep
@@ -65,7 +75,9 @@ struct Subscriptions {
     }
     var result: [(RequestID, ClientRequest)] = []
     for at in entries.indices where entries[at].state != .parked {
-      if entries[at].own.isOutdated, entries[at].state == .sent, !entries[at].sink.isAbandoned {
+      if entries[at].own.isOutdated, entries[at].state == .sent, !entries[at].sink.isAbandoned,
+        !hasSubmissionsOnTheWay
+      {
         result.append((makeID(), .unsubscribe(subscription: entries[at].number)))
         restart(at, submissions())
       }
@@ -120,7 +132,7 @@ struct Subscriptions {
   ///   now may have been accepted before, on another connection.
   mutating func answer(
     _ id: RequestID, _ reply: ClientReply, isLast: Bool = true,
-    submissions: () -> Set<RequestID> = { [] }
+    submissions: () -> UnansweredSubmissions = { UnansweredSubmissions() }
   ) {
     if isLast { for at in entries.indices { entries[at].own.answered(id) } }
     for at in entries.indices where !entries[at].grants.isEmpty { entries[at].grants[id] = nil }
@@ -144,7 +156,9 @@ struct Subscriptions {
 
   /// The coordinator was too busy for a subscription or a grant: repeats it later. It may accept
   /// `submissions`, which are on their way, before that, and would not tell of them.
-  mutating func putOff(_ id: RequestID, submissions: () -> Set<RequestID> = { [] }) {
+  mutating func putOff(
+    _ id: RequestID, submissions: () -> UnansweredSubmissions = { UnansweredSubmissions() }
+  ) {
     for at in entries.indices {
       if let events = entries[at].grants.removeValue(forKey: id) { entries[at].ungranted += events }
     }
@@ -225,11 +239,11 @@ struct Subscriptions {
 
   /// Handles the end of the connection: every subscription continues on the next one. `submissions`
   /// will be sent again.
-  mutating func connectionEnded(submissions: Set<RequestID> = []) {
+  mutating func connectionEnded(submissions: UnansweredSubmissions = UnansweredSubmissions()) {
     for at in entries.indices { restart(at, submissions) }
   }
 
-  private mutating func restart(_ at: Int, _ submissions: Set<RequestID>) {
+  private mutating func restart(_ at: Int, _ submissions: UnansweredSubmissions) {
     lastNumber += 1
     entries[at].number = lastNumber
     entries[at].state = .unsent
@@ -258,8 +272,8 @@ struct Subscriptions {
 }
 
 extension Subscriptions.Entry {
-  /// The subscription begins anew while these submissions are on their way.
-  fileprivate mutating func renewOwn(awaiting submissions: Set<RequestID>) {
+  /// The subscription begins anew while these submissions are not answered.
+  fileprivate mutating func renewOwn(awaiting submissions: UnansweredSubmissions) {
     if wish.includesOwn { own.renewed(awaiting: submissions, seen: seen) }
   }
 

@@ -66,19 +66,19 @@ import Testing
   /// only what has not been told.
   @Test func answeredAfterTheRenewal() {
     var own = OwnGraphs()
-    own.renewed(awaiting: [RequestID(7)], seen: 10)
+    own.renewed(awaiting: .init(sent: [RequestID(7)]), seen: 10)
     // Others go on meanwhile, even over a second renewal.
     let isNews1 = own.admit(begin(15, 1), seen: 10)
     #expect(isNews1)
     own.note(begin(15, 1), hasUnanswered: true)
-    own.renewed(awaiting: [RequestID(7), RequestID(9)], seen: 15)
+    own.renewed(awaiting: .init(sent: [RequestID(7), RequestID(9)]), seen: 15)
     own.accepted(GraphID(2), by: RequestID(7), isRepeated: true)
     #expect(own.isOutdated && own.beginning == 10)
     // Events that come before the renewal leave does not make it complete.
     let isNews2 = own.admit(end(16, 1), seen: 15)
     #expect(isNews2)
     #expect(own.beginning == 10)
-    own.renewed(awaiting: [], seen: 16)
+    own.renewed(awaiting: .init(), seen: 16)
     #expect(!own.isOutdated && own.beginning == 10)
     let isNews3 = own.admit(begin(12, 2), seen: 16)
     #expect(isNews3)
@@ -92,11 +92,27 @@ import Testing
     #expect(own.beginning == nil)
   }
 
+  /// What is sent behind the renewal is followed from its acceptance on; what was on its way when
+  /// the renewal was made may not be.
+  @Test func acceptedForTheFirstTimeAfterTheRenewal() {
+    let sent = [RequestID(7), RequestID(9)] as Set
+    var own = OwnGraphs()
+    own.renewed(awaiting: .init(sent: sent), seen: 10)
+    own.accepted(GraphID(1), by: RequestID(7), isRepeated: false)
+    #expect(!own.isOutdated)
+    own = OwnGraphs()
+    own.renewed(awaiting: .init(sent: sent, onTheWay: [RequestID(9)]), seen: 10)
+    own.accepted(GraphID(1), by: RequestID(7), isRepeated: false)
+    #expect(!own.isOutdated)
+    own.accepted(GraphID(2), by: RequestID(9), isRepeated: false)
+    #expect(own.isOutdated && own.beginning == 10)
+  }
+
   /// What the connection saw begin is complete, whatever the answer says.
   @Test func repeatedAndKnown() {
     var own = OwnGraphs()
     own.note(begin(11, 2), hasUnanswered: true)
-    own.renewed(awaiting: [RequestID(7)], seen: 12)
+    own.renewed(awaiting: .init(sent: [RequestID(7)]), seen: 12)
     own.accepted(GraphID(2), by: RequestID(7), isRepeated: true)
     #expect(!own.isOutdated)
     // A key of an earlier life: from now on.

@@ -98,6 +98,8 @@ import Testing
     var submitted = 0
     var epoch: UInt32 = 1
     var mayBeBusy = true
+    /// The subscriptions that the coordinator has got.
+    var subscribed = 0
 
     init(seed: UInt64) { chance = MessageGenerator(state: seed &* 0x9E37_79B9_7F4A_7C15) }
 
@@ -172,6 +174,7 @@ import Testing
           turn.replies.append(
             (peer, .reply(id, .accepted(graph, operations: 1, repeated: known != nil))))
         case .subscribe(let wish):
+          subscribed += 1
           let filter = EventFilter(
             wish.selection, graphs: GraphSet(wish.selection.graphs, living: [], last: 0),
             graphsOnly: wish.graphsOnly, includesOwn: wish.includesOwn)
@@ -323,6 +326,11 @@ import Testing
       }
       return events
     }
+    func wanted(of graph: GraphID) -> [Event] {
+      var events: [Event] = []
+      for run in coordinator.log where run.graph == graph { run.forEach { events.append($0) } }
+      return events
+    }
     var hasHeardAll: Bool { heard.countOfEvents >= wanted.count }
   }
 
@@ -359,6 +367,46 @@ import Testing
     for seed in 1...60 as ClosedRange<UInt64> {
       if let problem = try Self.run(seed: seed) { Issue.record("\(problem)") }
     }
+  }
+
+  /// A program that goes on adding graphs after a loss subscribes once for what it knew, and once
+  /// more for what had been accepted without an answer, however many submissions are on their way.
+  @Test(.checks("S115", "G19")) func renewedOnceForAllThatIsOnItsWay() throws {
+    var world = World(seed: 1)
+    let heard = world.heard
+    world.mayBeBusy = false
+    world.connect()
+    let wish = EventSubscription(
+      number: 1, selection: Selection(graphs: .numbers([])), includesOwn: true, credit: 1_000)
+    let observation = world.client.follow(wish) { heard.take($0) }
+    world.decide(1)
+    world.hear()
+    for _ in 0..<40 { world.submit() }
+    try world.send()
+    world.decide(30)
+    world.persist()
+    world.lose()
+    #expect(heard.countOfAccepted == 0 && world.subscribed == 1)
+    world.connect()
+    world.decide(1)
+    world.hear()
+    for _ in 0..<300 {
+      for _ in 0..<3 { world.submit() }
+      try world.send()
+      world.decide(4)
+      world.persist()
+      world.read()
+      world.flush()
+      // The answers come while further submissions are on their way.
+      for _ in 0..<min(8, world.toClient.count) { world.hear() }
+    }
+    try world.finish()
+    #expect(world.subscribed == 3)
+    #expect(heard.countOfAccepted == world.submitted && heard.failures.isEmpty)
+    for graph in Set(heard.accepted.values) {
+      #expect(heard.events.filter { $0.graph == graph } == world.wanted(of: graph))
+    }
+    observation.cancel()
   }
 }
 
