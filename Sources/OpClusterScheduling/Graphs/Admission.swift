@@ -19,8 +19,7 @@ extension Scheduler {
     }
     try checkQueues(submission)
     try checkFailureScopes(submission)
-    try checkGroupEdges(submission)
-    try checkElementEdges(submission)
+    try checkElementEdges(submission, beside: try checkedTemplateEdges(submission))
     try checkExternalEdges(submission)
     try checkContinued(submission)
     try checkSecrets(submission)
@@ -220,10 +219,12 @@ extension Scheduler {
     }
   }
 
-  /// Checks edges between templates. The key of the dictionary is the pair of templates, so that
-  /// the same pair may be matched in two ways but not have two policies (S30). Costs the edges.
-  private func checkGroupEdges(_ submission: GraphSubmission) throws(Refusal) {
-    var policies: [UInt64: EdgePolicy] = [:]
+  /// Checks edges between templates. The same pair may be matched in two ways but not have two
+  /// policies (S30). Costs the edges.
+  private func checkedTemplateEdges(
+    _ submission: GraphSubmission
+  ) throws(Refusal) -> TemplateEdges {
+    var edges = TemplateEdges(submission)
     for edge in submission.groupEdges {
       guard edge.from < submission.templates.count, edge.to < submission.templates.count else {
         throw Refusal(.unknownDependency, "a dependency names template \(edge.from)")
@@ -239,37 +240,36 @@ extension Scheduler {
           "\(to.name) waits element by element for \(from.name), "
             + "but they have \(to.count) and \(from.count)")
       }
-      let pair = UInt64(edge.from) << 32 | UInt64(edge.to)
-      if let known = policies.updateValue(edge.policy, forKey: pair), known != edge.policy {
+      if !edges.connect(edge) {
         throw Refusal(.conflictingEdge, "\(to.name) waits for \(from.name) in two ways")
       }
     }
+    return edges
   }
 
   /// Checks edges between operations, which come as columns of equal length; a policies column of
   /// one value counts for all. With one policy no pair can conflict, so that the dictionary of up
-  /// to 16,000,000 pairs is made only for mixed policies.
-  private func checkElementEdges(_ submission: GraphSubmission) throws(Refusal) {
+  /// to 16,000,000 pairs is made only for mixed policies. Costs the edges, times the logarithm of
+  /// the templates if templates are connected.
+  private func checkElementEdges(
+    _ submission: GraphSubmission, beside templateEdges: TemplateEdges
+  ) throws(Refusal) {
     let edges = submission.elementEdges
     let count = UInt32(submission.operationCount)
     let policies = edges.policies.count
     guard edges.from.count == edges.to.count, policies == 1 || policies == edges.count else {
       throw Refusal(.badRequest, "the columns of the dependencies have different lengths")
     }
-    if edges.policies.count <= 1 {
-      for at in edges.from.indices { try check(edges.from[at], edges.to[at], count) }
-      return
-    }
     var known: [UInt64: EdgePolicy] = [:]
     for at in edges.from.indices {
-      try check(edges.from[at], edges.to[at], count)
-      let pair = UInt64(edges.from[at]) << 32 | UInt64(edges.to[at])
-      if let other = known.updateValue(edges.policies[at], forKey: pair),
-        other != edges.policies[at]
-      {
-        throw Refusal(
-          .conflictingEdge,
-          "operation \(edges.to[at]) waits for \(edges.from[at]) in two ways")
+      let (from, to) = (edges.from[at], edges.to[at])
+      try check(from, to, count)
+      let policy = edges.policies[policies == 1 ? 0 : at]
+      let pair = UInt64(from) << 32 | UInt64(to)
+      let other = policies == 1 ? nil : known.updateValue(policy, forKey: pair)
+      let whole = templateEdges.policy(from: from, to: to)
+      guard other ?? policy == policy, whole ?? policy == policy else {
+        throw Refusal(.conflictingEdge, "operation \(to) waits for \(from) in two ways")
       }
     }
   }

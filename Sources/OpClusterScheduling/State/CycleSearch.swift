@@ -165,15 +165,7 @@ struct CycleSearch {
     return "\(template.name)/\(template.shownIndex(ofElement: UInt32(node) - firsts[at]))"
   }
 
-  /// The template of an operation. Uses binary search.
-  private func template(of index: UInt32) -> Int {
-    var (low, high) = (0, submission.templates.count)
-    while high - low > 1 {
-      let middle = (low + high) / 2
-      if firsts[middle] <= index { low = middle } else { high = middle }
-    }
-    return low
-  }
+  private func template(of index: UInt32) -> Int { firsts.lastIndex(notAbove: index) }
 }
 
 /// Edges from numbered nodes to their successors.

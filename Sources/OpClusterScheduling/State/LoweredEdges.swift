@@ -11,8 +11,9 @@ struct LoweredEdges {
   var dependents = EdgeTable()
   var dependencies = EdgeTable()
 
-  /// Drops duplicates (S30). Expects an admitted submission. Costs the edges and the operations; a
-  /// set of all pairs lives as long as this runs.
+  /// Drops duplicates (S30). Expects an admitted submission. Costs the edges, times the logarithm
+  /// of the templates if templates are connected, and the operations; a set of all pairs lives as
+  /// long as this runs.
   init(_ submission: GraphSubmission) {
     if submission.elementEdges.from.isEmpty, submission.groupEdges.isEmpty { return }
     let firsts = submission.firstIndices
@@ -20,10 +21,16 @@ struct LoweredEdges {
     if edges.policies.count == 1 {
       edges.policies = Array(repeating: edges.policies[0], count: edges.count)
     }
+    // An edge between two operations whose templates are connected is there already.
+    var connected = TemplateEdges(submission)
+    for edge in submission.groupEdges { _ = connected.connect(edge) }
+    if !submission.groupEdges.isEmpty {
+      edges.keep { connected.policy(from: $0, to: $1) == nil }
+    }
     var seen: Set<GroupPair> = []
     for edge in submission.groupEdges {
       let pair = GroupPair(from: edge.from, to: edge.to, match: edge.match)
-      if !seen.insert(pair).inserted { continue }
+      if connected.isContained(edge) || !seen.insert(pair).inserted { continue }
       let from = submission.templates[Int(edge.from)]
       let to = submission.templates[Int(edge.to)]
       // Both matches mean the same between two single operations.
@@ -35,7 +42,9 @@ struct LoweredEdges {
         groupEdges.append(edge)
       }
     }
-    edges.dropDuplicates()
+    var pairs: Set<UInt64> = []
+    pairs.reserveCapacity(edges.count)
+    edges.keep { pairs.insert(UInt64($0) << 32 | UInt64($1)).inserted }
     dependencies = EdgeTable(
       operations: Int(firsts[firsts.count - 1]), keys: edges.to, values: edges.from, edges: edges)
     dependents = dependencies.inverted(operations: Int(firsts[firsts.count - 1]))
@@ -49,14 +58,10 @@ struct LoweredEdges {
 }
 
 extension ElementEdges {
-  /// Keeps the first of equal pairs, in place.
-  fileprivate mutating func dropDuplicates() {
-    var seen: Set<UInt64> = []
-    seen.reserveCapacity(count)
+  /// Keeps the pairs for which `isWanted` holds, in place; the policies are one for each.
+  fileprivate mutating func keep(_ isWanted: (_ from: UInt32, _ to: UInt32) -> Bool) {
     var kept = 0
-    for edge in from.indices {
-      let pair = UInt64(from[edge]) << 32 | UInt64(to[edge])
-      if !seen.insert(pair).inserted { continue }
+    for edge in from.indices where isWanted(from[edge], to[edge]) {
       from[kept] = from[edge]
       to[kept] = to[edge]
       policies[kept] = policies[edge]

@@ -161,25 +161,21 @@ struct GraphMaker {
       submission.elementEdges.to.append(UInt32(to))
       submission.elementEdges.policies.append(policy())
     }
-    // Two edges between the same operations must agree: those of the templates win.
-    dropConflicts(&submission)
+    avoidConflicts(&submission)
   }
 
-  /// Leaves out element edges whose templates an edge connects already.
-  private func dropConflicts(_ submission: inout GraphSubmission) {
+  /// Two edges between the same operations must agree: those of the templates win.
+  private func avoidConflicts(_ submission: inout GraphSubmission) {
     var templates: [Int] = []
     for (at, template) in submission.templates.enumerated() {
       templates += Array(repeating: at, count: Int(template.count))
     }
-    let edges = submission.elementEdges
-    submission.elementEdges = ElementEdges()
-    for at in 0..<edges.count {
-      let (from, to) = (templates[Int(edges.from[at])], templates[Int(edges.to[at])])
-      let isDoubled = submission.groupEdges.contains { $0.from == from && $0.to == to }
-      if isDoubled { continue }
-      submission.elementEdges.from.append(edges.from[at])
-      submission.elementEdges.to.append(edges.to[at])
-      submission.elementEdges.policies.append(edges.policies[at])
+    for at in 0..<submission.elementEdges.count {
+      let from = templates[Int(submission.elementEdges.from[at])]
+      let to = templates[Int(submission.elementEdges.to[at])]
+      guard let whole = submission.groupEdges.first(where: { $0.from == from && $0.to == to })
+      else { continue }
+      submission.elementEdges.policies[at] = whole.policy
     }
   }
 }
