@@ -36,7 +36,7 @@ struct Fields {
       } else {
         findings.error(
           "unknown key '\(entry.key)' in \(name)", entry.place,
-          hint: NearNames.hint(for: entry.key, among: table.keys))
+          hint: ManifestKeys.hint(for: entry.key, in: table))
       }
     }
     self.table = table

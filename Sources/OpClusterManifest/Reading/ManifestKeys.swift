@@ -3,6 +3,8 @@
 // A key that is not here is an error with the nearest known one as a hint, so every key of the
 // format is listed, supported or not. Meanings are told in `Manifest.md`.
 
+import OpClusterModel
+
 /// The keys of one kind of mapping.
 /// The order of the keys is that of hints; it has no further meaning.
 struct KeyTable: Hashable {
@@ -85,6 +87,29 @@ enum ManifestKeys {
   static let input = KeyTable(name: "'stdin'", keys: ["file"])
   static let shell = KeyTable(name: "'shell'", keys: ["name", "strict"])
   static let logs = KeyTable(name: "'logs'", keys: ["keep", "max"])
+
+  /// The tables of the mappings that operations and `defaults` have under a key.
+  private static let nested: [(key: String, table: KeyTable)] = [
+    ("resources", resources), ("retry", retry), ("cancel", cancel), ("array", array),
+    ("matrix", matrix), ("files", files), ("call", call), ("group", group),
+    ("logs", logs), ("stdin", input), ("warn_before_timeout", warning),
+  ]
+
+  /// Returns the hint for a key that a table lacks: where it belongs, or the nearest key; empty if
+  /// it resembles none.
+  static func hint(for key: String, in table: KeyTable) -> String {
+    var homes: [String] = []
+    if table == graph, settings.keys.contains(key) { homes.append("'defaults'") }
+    if table == graph || table == group, operation.keys.contains(key) {
+      homes.append("an operation")
+    }
+    if table == graph, queue.keys.contains(key), homes.isEmpty { homes.append("a queue") }
+    for (place, inner) in nested where table.keys.contains(place) && inner.keys.contains(key) {
+      homes.append("'\(place)'")
+    }
+    guard !homes.isEmpty else { return NearNames.hint(for: key, among: table.keys) }
+    return "write it inside " + homes.joined(separator: " or ")
+  }
 
   /// Keys that apply only to a command (`run`).
   static let commandOnly = [
