@@ -21,8 +21,13 @@ struct ClusterFolder: Sendable {
     self.files = files ?? path
   }
 
-  var clientAddress: String { "ipc://\(path)/client" }
-  var workerAddress: String { "ipc://\(path)/worker" }
+  /// The first of two ports on loopback, with encryption; nil means sockets in the folder.
+  var port: UInt16?
+
+  var clientAddress: String { port.map { "tcp://127.0.0.1:\($0)" } ?? "ipc://\(path)/client" }
+  var workerAddress: String { port.map { "tcp://127.0.0.1:\($0 + 1)" } ?? "ipc://\(path)/worker" }
+  /// The folder of the keys that all programs of the cluster share; nil without encryption.
+  var keys: String? { port == nil ? nil : "\(files)/keys" }
   func log(of name: String) -> String { "\(files)/\(name).log" }
   func scratch(of worker: Int) -> String { "\(files)/scratch-\(worker)" }
 

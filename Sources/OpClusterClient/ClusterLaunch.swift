@@ -30,7 +30,8 @@ struct ClusterLaunch {
       }
     try launch(
       coordinator, name: "opcoord",
-      ["--client", folder.clientAddress, "--worker", folder.workerAddress, "--state", state])
+      ["--client", folder.clientAddress, "--worker", folder.workerAddress, "--state", state]
+        + keys)
     let connection = try await connect(before: end)
     let (processors, gpus) = (ClusterFolder.processors, ClusterFolder.gpus)
     // An embedded coordinator that has gone does not come back.
@@ -42,13 +43,15 @@ struct ClusterLaunch {
         [
           "--coordinator", folder.workerAddress, "--name", "local-\(number)",
           "--scratch", folder.scratch(of: number),
-        ]
+        ] + keys
           + offer.flags(
             of: number - 1, among: workers, processors: processors, foundGPUs: gpus) + patience)
     }
     try await awaitWorkers(workers, connection, before: end)
     return connection
   }
+
+  private var keys: [String] { folder.keys.map { ["--keys", $0] } ?? [] }
 
   private mutating func launch(
     _ executable: String, name: String, _ arguments: [String]
@@ -68,9 +71,12 @@ struct ClusterLaunch {
   ) async throws(ClientError) -> ClusterConnection {
     while true {
       do throws(ClientError) {
-        return try await ClusterConnection.connect(to: folder.clientAddress)
+        return try await ClusterConnection.connect(to: folder.clientAddress, keys: folder.keys)
       } catch {
-        guard error.kind == .unreachable, ContinuousClock().now < end else { throw error }
+        // The coordinator makes the keys at its start.
+        guard error.kind == .unreachable || error.kind == .badConfiguration,
+          ContinuousClock().now < end
+        else { throw error }
         try checkAlive()
         try await pause()
       }

@@ -14,6 +14,11 @@ public final class EmbeddedCluster: Sendable {
     /// The path of the program that serves as worker, called with the arguments of `opworker
     /// serve`; nil means opworker.
     public var workerExecutable: String?
+    /// The first of two free ports: the parts speak over TCP on loopback, encrypted, instead of
+    /// sockets in a private folder. For measurements.
+    package var loopbackPort: UInt16?
+    /// The coordinator's state folder; nil means one in the cluster's folder. For measurements.
+    package var state: String?
     public init(
       workers: Int = 2, cpusPerWorker: Int? = nil, deadline: Duration = .seconds(15),
       workerExecutable: String? = nil
@@ -53,9 +58,10 @@ public final class EmbeddedCluster: Sendable {
   public static func start(
     _ settings: Settings = Settings()
   ) async throws(ClientError) -> EmbeddedCluster {
-    let folder = try ClusterFolder.temporary()
+    var folder = try ClusterFolder.temporary()
+    folder.port = settings.loopbackPort
     var launch = ClusterLaunch(
-      folder: folder, state: "\(folder.files)/state", attachment: .lifeline)
+      folder: folder, state: settings.state ?? "\(folder.files)/state", attachment: .lifeline)
     do throws(ClientError) {
       let connection = try await launch.start(
         workers: settings.workers, offer: SharedOffer(cpusPerWorker: settings.cpusPerWorker),

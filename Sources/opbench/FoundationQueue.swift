@@ -7,8 +7,8 @@ import Synchronization
 
 extension Workload {
   /// The result of one run, in this workload's unit; nil if there is no counterpart. The graphs are
-  /// those of `Graphs`, with the same numbers of operations and edges. Processes and the
-  /// coordinator's memory have no counterpart.
+  /// those of `Graphs`, with the same numbers of operations and edges. Processes, memory, and
+  /// what only a server does have no counterpart.
   func measureFoundation() -> Double? {
     switch self {
     case .independent: 100_000 / run(100_000) { _ in [] }
@@ -21,7 +21,7 @@ extension Workload {
         }
     case .fan:
       run(10_002) { at in at == 0 ? [] : at == 10_001 ? Array(1...10_000) : [0] }
-    case .processes, .memory: nil
+    default: nil
     }
   }
 

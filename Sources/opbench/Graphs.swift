@@ -109,6 +109,21 @@ enum Graphs {
     return waiting
   }
 
+  /// An array that is ready and stays in line, since no worker is called like that. (What is
+  /// cancelled in a suspended queue ends when the queue is resumed.)
+  static func unplaceable(_ count: UInt32) -> GraphSubmission {
+    var waiting = independent(count)
+    waiting.templates[0].requirements = [LabelRequirement(key: "worker", values: ["nobody"])]
+    return waiting
+  }
+
+  /// An array in a queue that is suspended. Expects the suspended queue `closed`.
+  static func closed(_ count: UInt32) -> GraphSubmission {
+    var closed = independent(count)
+    closed.queues = [.named("closed")]
+    return closed
+  }
+
   /// Edges between single operations take the most memory. `count` is a multiple of 100.
   static func waitingWithEdges(_ count: UInt32) -> GraphSubmission {
     var waiting = layers(width: 100, depth: count / 100)

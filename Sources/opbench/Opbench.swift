@@ -15,7 +15,9 @@ struct Opbench: AsyncParsableCommand {
       journal on disk), warms it up, and is timed from the first submission call until the client \
       knows that everything has finished.
       """,
-    subcommands: [Run.self, InProcess.self, CoreCommand.self, SpawnFloor.self],
+    subcommands: [
+      Run.self, Compare.self, InProcess.self, CoreCommand.self, SpawnFloor.self,
+    ],
     defaultSubcommand: Run.self)
 
   struct Run: AsyncParsableCommand {
@@ -38,7 +40,8 @@ struct Opbench: AsyncParsableCommand {
       // Upper case, so that `-w w4` is understood.
       for name in workloads.split(separator: ",") {
         guard let workload = Workload(rawValue: name.uppercased()) else {
-          throw ValidationError("there is no workload \(name); there are W1 to W6")
+          let names = Workload.allCases.map(\.rawValue).joined(separator: ", ")
+          throw ValidationError("there is no workload \(name); there are \(names)")
         }
         try await measure(workload, &report)
       }

@@ -42,10 +42,10 @@ struct Report {
     for row in rows {
       let ratio = row.floor.map { row.ours.median / $0.median }
       print(
-        "| \(row.workload) | \(row.title) | \(shown(row.ours.median)) "
-          + "(\(shown(row.ours.min() ?? 0))..\(shown(row.ours.max() ?? 0))) "
-          + "| \(row.foundation.map { shown($0.median) } ?? "–") "
-          + "| \(row.floor.map { shown($0.median) } ?? "–") "
+        "| \(row.workload) | \(row.title) | \(Self.shown(row.ours.median)) "
+          + "(\(Self.shown(row.ours.min() ?? 0))..\(Self.shown(row.ours.max() ?? 0))) "
+          + "| \(row.foundation.map { Self.shown($0.median) } ?? "–") "
+          + "| \(row.floor.map { Self.shown($0.median) } ?? "–") "
           + "| \(ratio.map { "\(Int(($0 * 100).rounded())) %" } ?? "–") |")
     }
   }
@@ -62,7 +62,7 @@ struct Report {
   }
 
   /// Four digits at most: the machine is not steadier than that.
-  private func shown(_ value: Double) -> String {
+  static func shown(_ value: Double) -> String {
     switch value {
     case 1_000...: "\(Int(value.rounded()))"
     case 10...: "\((value * 10).rounded() / 10)"

@@ -1,11 +1,5 @@
-// The six workloads: their graphs, and their measurement through real daemons. Workloads.md of
-// OpCluster.docc says what each is for. Each measurement has a fresh cluster, since a used one has
-// a longer journal and warm memory.
-
-import Glibc
-import OpClusterClient
-import OpClusterModel
-import OpClusterWire
+// The workloads by name: what each measures, and how a series of it is called. `Measurements` has
+// the ways of measuring; Workloads.md of OpCluster.docc says what each is for.
 
 enum Workload: String, CaseIterable {
   case independent = "W1"
@@ -14,6 +8,12 @@ enum Workload: String, CaseIterable {
   case processes = "W4"
   case fan = "W5"
   case memory = "W6"
+  case cancellation = "W7"
+  case durability = "W8"
+  case submissions = "W9"
+  case events = "W10"
+  case commands = "W13"
+  case protection = "W14"
 
   var title: String {
     switch self {
@@ -23,6 +23,12 @@ enum Workload: String, CaseIterable {
     case .processes: "2,000 x /bin/true, per second"
     case .fan: "1 -> 10,000 -> 1, seconds"
     case .memory: "coordinator memory, bytes per waiting operation"
+    case .cancellation: "cancelling 10,000 queued, milliseconds until all are known to have ended"
+    case .durability: "submitting an array of 100,000, milliseconds until durable"
+    case .submissions: "10,000 submissions of one operation, per second"
+    case .events: "events of the past, per second"
+    case .commands: "100,000 x /bin/true, coordinator's processor, microseconds each"
+    case .protection: "100,000 independent no-ops, per second"
     }
   }
 
@@ -31,76 +37,48 @@ enum Workload: String, CaseIterable {
   func measureCluster() async throws -> [(String, Double)] {
     switch self {
     case .independent:
-      let seconds = try await timed(Graphs.independent(100_000))
-      return [("", 100_000 / seconds)]
+      return [("", 100_000 / (try await Measurements.run(Graphs.independent(100_000))))]
     case .chain:
-      let local = try await timed(Graphs.chain(1_000))
-      let remote = try await timed(Graphs.zigzag(1_000), labelled: true)
+      let local = try await Measurements.run(Graphs.chain(1_000))
+      let remote = try await Measurements.run(Graphs.zigzag(1_000), labelled: true)
       return [
         ("locally unblocked", local * 1e6 / 1_000), ("across two workers", remote * 1e6 / 1_000),
       ]
     case .layers:
-      return [("", 10_000 / (try await timed(Graphs.layers(width: 100, depth: 100))))]
+      let seconds = try await Measurements.run(Graphs.layers(width: 100, depth: 100))
+      return [("", 10_000 / seconds)]
     case .processes:
-      return [("", 2_000 / (try await timed(Graphs.commands(2_000))))]
+      return [("", 2_000 / (try await Measurements.run(Graphs.commands(2_000))))]
     case .fan:
-      return [("", try await timed(Graphs.fan(10_000)))]
+      return [("", try await Measurements.run(Graphs.fan(10_000)))]
     case .memory:
       return [
-        ("3 edges each", try await bytesPerOperation(Graphs.waitingWithEdges(1_000_000))),
-        ("array element", try await bytesPerOperation(Graphs.waitingArray(1_000_000))),
+        ("3 edges each", try await Measurements.bytesPerOperation(Graphs.waitingWithEdges(1_000_000))),
+        (
+          "array element",
+          try await Measurements.bytesPerOperation(Graphs.waitingArray(1_000_000))
+        ),
+      ]
+    case .cancellation:
+      return [("", try await Measurements.cancellation(10_000) * 1_000)]
+    case .durability:
+      return [("", try await Measurements.durability(100_000) * 1_000)]
+    case .submissions:
+      return try await Measurements.submissions(10_000)
+    case .events:
+      return [
+        ("to one subscriber", try await Measurements.events(of: 100_000, to: 1)),
+        ("to 100 together", try await Measurements.events(of: 10_000, to: 100)),
+      ]
+    case .commands:
+      return try await Measurements.coordinatorPerCommand(100_000)
+    case .protection:
+      let graph = Graphs.independent(100_000)
+      return [
+        ("encrypted and durable", 100_000 / (try await Measurements.run(graph, on: .encrypted))),
+        ("durable", 100_000 / (try await Measurements.run(graph, on: .usual))),
+        ("neither", 100_000 / (try await Measurements.run(graph, on: .volatile))),
       ]
     }
   }
-
-  /// Seconds from the submission until the client knows that all have finished. Two workers of one
-  /// cpu each, as the floor has two loops. The first graph warms up: it starts processes, opens
-  /// connections, and loads what is loaded once.
-  private func timed(_ graph: GraphSubmission, labelled: Bool = false) async throws -> Double {
-    let cluster = try await EmbeddedCluster.start(.init(workers: 2, cpusPerWorker: 1))
-    do {
-      let connection = cluster.connection
-      try await Follower(connection).run(Graphs.independent(200))
-      var timed = graph
-      if labelled { try await Graphs.pin(&timed, to: connection) }
-      let start = ContinuousClock().now
-      try await Follower(connection).run(timed)
-      let seconds = (ContinuousClock().now - start) / .seconds(1)
-      await cluster.end()
-      return seconds
-    } catch {
-      await cluster.end()
-      throw error
-    }
-  }
-
-  /// The growth of the coordinator's resident memory per operation, with a million waiting ones.
-  /// One graph, not many: what a graph costs by itself is divided away. Memory is read after a
-  /// ping, so that the submission has been decided and answered.
-  private func bytesPerOperation(_ graph: GraphSubmission) async throws -> Double {
-    let cluster = try await EmbeddedCluster.start(.init(workers: 1, cpusPerWorker: 1))
-    do {
-      let connection = cluster.connection
-      try await Follower(connection).run(Graphs.independent(200))
-      _ = try await connection.request(
-        .createQueue(QueueSettings(name: "closed", isSuspended: true)))
-      let process = cluster.processes[0].number
-      let before = residentBytes(of: process)
-      _ = try await connection.request(.submit(graph), timeout: .seconds(120))
-      _ = try await connection.request(.ping)
-      let after = residentBytes(of: process)
-      await cluster.end()
-      return Double(after - before) / Double(graph.operationCount)
-    } catch {
-      await cluster.end()
-      throw error
-    }
-  }
-}
-
-/// The resident bytes of a process from /proc; 0 if it does not exist. Assumes pages of 4 KiB.
-func residentBytes(of process: Int32) -> Int {
-  guard let file = contents(ofFile: "/proc/\(process)/statm") else { return 0 }
-  let fields = file.split(separator: " ")
-  return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * 4096
 }

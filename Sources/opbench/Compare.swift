@@ -1,0 +1,75 @@
+// Compares two builds of OpCluster: each workload by the `opbench` of one and of the other, in
+// turn. A machine is never as fast as an hour ago, so that figures of different times say little;
+// ratios of pairs do.
+
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+
+struct Compare: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Compare two builds in alternating runs.",
+    discussion: """
+      A build is the folder of its programs, as 'swift build -c release --show-bin-path' prints it.
+      """)
+
+  @Argument(help: "The folder of the one build.") var before: String
+  @Argument(help: "The folder of the other.") var after: String
+
+  @Option(name: .shortAndLong, help: "Workloads, separated by commas (default: all).")
+  var workloads = Workload.allCases.map(\.rawValue).joined(separator: ",")
+
+  @Option(help: "Pairs of runs of each; medians are shown.")
+  var runs = 5
+
+  /// A line of `opbench run --json`.
+  private struct Line: Decodable {
+    var title: String
+    var median: Double
+  }
+
+  func run() throws {
+    print("| | workload | before | after | after / before (min..max) |")
+    print("|---|---|---|---|---|")
+    for name in workloads.split(separator: ",").map({ $0.uppercased() }) {
+      var titles: [String] = []
+      var values: [String: (before: [Double], after: [Double])] = [:]
+      for pair in 0..<max(runs, 1) {
+        // Neither is always the first, since the first may find other caches.
+        let isTurned = pair % 2 == 1
+        let first = try measure(name, isTurned ? after : before)
+        let second = try measure(name, isTurned ? before : after)
+        for (old, new) in zip(isTurned ? second : first, isTurned ? first : second) {
+          if values[old.title] == nil { titles.append(old.title) }
+          values[old.title, default: ([], [])].before.append(old.median)
+          values[old.title]?.after.append(new.median)
+        }
+      }
+      for title in titles { values[title].map { show(name, title, $0.before, $0.after) } }
+    }
+  }
+
+  private func show(_ name: String, _ title: String, _ before: [Double], _ after: [Double]) {
+    let ratios = zip(after, before).map { $0 / $1 }
+    print(
+      "| \(name) | \(title) | \(Report.shown(before.median)) | \(Report.shown(after.median)) "
+        + "| \(Report.shown(ratios.median)) (\(Report.shown(ratios.min() ?? 0))"
+        + "..\(Report.shown(ratios.max() ?? 0))) |")
+  }
+
+  private func measure(_ workload: String, _ folder: String) throws -> [Line] {
+    let output = FileManager.default.temporaryDirectory
+      .appending(path: "opbench-\(getpid())").path
+    defer { try? FileManager.default.removeItem(atPath: output) }
+    // The shell writes to the file, and is gone when the program begins.
+    try Spawning.wait(
+      for: Spawning.start([
+        "/bin/sh", "-c", "output=$1; shift; exec \"$@\" > \"$output\"", "sh", output,
+        "\(folder)/opbench", "run", "-w", workload, "--runs", "1", "--skip-foundation", "--json",
+      ]))
+    let text = contents(ofFile: output) ?? ""
+    return try text.split(separator: "\n").map {
+      try JSONDecoder().decode(Line.self, from: Data($0.utf8))
+    }
+  }
+}

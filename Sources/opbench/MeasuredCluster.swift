@@ -1,0 +1,81 @@
+// A fresh cluster for one measurement, warmed up, and ended with it.
+
+import FoundationEssentials
+import Glibc
+import OpClusterClient
+import OpClusterModel
+
+enum MeasuredCluster {
+  /// Where the parts meet and where the journal is.
+  enum Setting {
+    /// Sockets in a private folder, the journal on disk.
+    case usual
+    /// TCP on loopback with encryption, the journal on disk: as between machines.
+    case encrypted
+    /// Sockets in a private folder, the journal in memory: neither encrypted nor durable.
+    case volatile
+  }
+
+  /// Workers of one cpu each. The first graph warms up: it starts processes, opens connections, and
+  /// loads what is loaded once.
+  static func use<Result>(
+    _ setting: Setting = .usual, workers: Int = 2,
+    _ body: (EmbeddedCluster) async throws -> Result
+  ) async throws -> Result {
+    var settings = EmbeddedCluster.Settings(workers: workers, cpusPerWorker: 1)
+    let memory = "/dev/shm/opbench-\(getpid())"
+    switch setting {
+    case .usual: break
+    // Below the ports that the kernel gives to clients.
+    case .encrypted: settings.loopbackPort = UInt16.random(in: 10_000...30_000)
+    case .volatile: settings.state = memory
+    }
+    let cluster = try await EmbeddedCluster.start(settings)
+    do {
+      try await Follower(cluster.connection).run(Graphs.independent(200))
+      let result = try await body(cluster)
+      await end(cluster, memory)
+      return result
+    } catch {
+      await end(cluster, memory)
+      throw error
+    }
+  }
+
+  private static func end(_ cluster: EmbeddedCluster, _ memory: String) async {
+    await cluster.end()
+    try? FileManager.default.removeItem(atPath: memory)
+  }
+
+  /// Adds the suspended queue `closed`, in which nothing starts.
+  static func addClosedQueue(_ cluster: EmbeddedCluster) async throws {
+    _ = try await cluster.connection.request(
+      .createQueue(QueueSettings(name: "closed", isSuspended: true)))
+  }
+}
+
+/// Returns the seconds that a function takes.
+func seconds(of body: () async throws -> Void) async rethrows -> Double {
+  let start = ContinuousClock().now
+  try await body()
+  return (ContinuousClock().now - start) / .seconds(1)
+}
+
+/// The resident bytes of a process from /proc; 0 if it does not exist. Assumes pages of 4 KiB.
+func residentBytes(of process: Int32) -> Int {
+  guard let file = contents(ofFile: "/proc/\(process)/statm") else { return 0 }
+  let fields = file.split(separator: " ")
+  return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * 4096
+}
+
+/// The seconds of the processor that the threads of a process have used, from /proc; 0 if it does
+/// not exist. The scheduler's own account: the usual one counts ticks, and is wrong for what wakes
+/// with them.
+func processorSeconds(of process: Int32) -> Double {
+  let folder = "/proc/\(process)/task"
+  let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+  return threads.reduce(0) { sum, thread in
+    let fields = contents(ofFile: "\(folder)/\(thread)/schedstat")?.split(separator: " ") ?? []
+    return sum + (fields.first.flatMap { Double($0) } ?? 0) / 1e9
+  }
+}
