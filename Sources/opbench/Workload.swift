@@ -52,13 +52,9 @@ enum Workload: String, CaseIterable {
     case .fan:
       return [("", try await Measurements.run(Graphs.fan(10_000)))]
     case .memory:
-      return [
-        ("3 edges each", try await Measurements.bytesPerOperation(Graphs.waitingWithEdges(1_000_000))),
-        (
-          "array element",
-          try await Measurements.bytesPerOperation(Graphs.waitingArray(1_000_000))
-        ),
-      ]
+      let edges = try await Measurements.bytesPerOperation(Graphs.waitingWithEdges(1_000_000))
+      let array = try await Measurements.bytesPerOperation(Graphs.waitingArray(1_000_000))
+      return [("3 edges each", edges), ("array element", array)]
     case .cancellation:
       return [("", try await Measurements.cancellation(10_000) * 1_000)]
     case .durability:
