@@ -11,6 +11,14 @@ enum History: String, Sendable, CaseIterable {
 
   /// The expression for the key behind a row: events have no gaps.
   var keyBehind: String { self == .stream ? "first + count" : "row + 1" }
+
+  /// The names in `meta` of the values of `Totals`, in their order. Written out, since every commit
+  /// binds some.
+  var names: [String] { self == .stream ? Self.streamNames : Self.chapterNames }
+  private static let streamNames = [
+    "streamRows", "streamBytes", "streamBegin", "streamEnd", "streamSeal",
+  ]
+  private static let chapterNames = ["chaptersRows", "chaptersBytes"]
 }
 
 /// The rows and the bytes of bodies in a table. Kept in `meta`, changed in the same transaction as
@@ -39,6 +47,9 @@ struct Totals: Equatable {
 
   /// A checksum that says that the ends were written with these numbers.
   var seal: Int64 { Checksum.of(rows, bytes, [UInt8]()) }
+
+  /// What `meta` keeps, in the order of `History.names`, which may have fewer.
+  fileprivate var values: [Int64] { [rows, bytes, begin, end, seal] }
 }
 
 final class HistoryTables {
@@ -127,25 +138,25 @@ final class HistoryTables {
   /// Notes that the events before this one were deleted.
   func beginStream(at event: Int64) { stream.begin = event }
 
-  /// Writes the changed totals, inside the transaction that changed them.
+  /// Writes the values that have changed, inside the transaction that changed them.
   func saveTotals() throws(JournalError) {
-    if stream != saved.stream { try save(.stream, stream) }
-    if chapters != saved.chapters { try save(.chapters, chapters) }
+    if stream != saved.stream { try save(.stream, stream, before: saved.stream) }
+    if chapters != saved.chapters { try save(.chapters, chapters, before: saved.chapters) }
     saved = (stream, chapters)
   }
 
-  private func save(_ table: History, _ totals: Totals) throws(JournalError) {
-    var values = [("\(table)Rows", totals.rows), ("\(table)Bytes", totals.bytes)]
-    if table == .stream {
-      values += [
-        ("\(table)Begin", totals.begin), ("\(table)End", totals.end), ("\(table)Seal", totals.seal),
-      ]
-    }
-    for (name, value) in values {
+  private func save(
+    _ table: History, _ totals: Totals, before: Totals
+  ) throws(JournalError) {
+    // What a version that does not keep the ends has left of them is not what was read.
+    let isWhole = table == .stream && !before.hasEnds
+    let (values, former) = (totals.values, before.values)
+    for (at, name) in table.names.enumerated() where isWhole || values[at] != former[at] {
       try save.bind(name, at: 1)
-      try save.bind(value, from: 2)
+      try save.bind(values[at], from: 2)
       try save.run()
     }
+    if table == .stream { stream.hasEnds = true }
   }
 }
 
