@@ -66,7 +66,7 @@ extension Scheduler {
   /// Every unfinished operation that depends on `first` directly or indirectly, in any graph. The
   /// search continues through finished operations: others may still wait behind them.
   private func unfinishedDependents(of first: OperationID) -> [OperationRuns] {
-    // Collected anew for each request; costs all late and external edges of all living graphs.
+    // Collected anew for each request; costs all late and external edges of living graphs.
     let extra = extraDependents()
     var reached = ReachedOperations()
     var stages: Set<ReachedStage> = []
@@ -93,7 +93,7 @@ extension Scheduler {
   /// ended operation has forgotten its dependents.
   private func extraDependents() -> [OperationID: [OperationID]] {
     var found: [OperationID: [OperationID]] = [:]
-    for number in graphs.numbers where !graphs[number].extraDependencies.isEmpty {
+    for number in state.citing where graphs.contains(number) {
       for index in graphs[number].extraDependencies.keys.sorted() {
         for edge in graphs[number].extraDependencies[index] ?? [] {
           found[edge.on, default: []].append(graphs[number].operation(index))

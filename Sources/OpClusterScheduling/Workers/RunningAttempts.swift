@@ -105,10 +105,9 @@ extension Scheduler {
     // Limit 0 suspends the queue (S65), and the queue may resume.
     guard let unstarted, let limit = queues[own.number].settings.maximumConcurrent, limit > 0
     else { return }
-    // Visits everything at workers, only in a queue with a limit whose members the waiter waits
-    // for.
-    let operations = workers.numbers.flatMap { state.operations(at: WorkerID($0)) }
-    let waiting = operations.count { $0 != waiter && waits[$0] != nil && queue(of: $0) == own } + 1
+    // Visits all waits, only in a queue with a limit whose members the waiter waits for. The order
+    // does not matter to the count.
+    let waiting = waits.keys.count { $0 != waiter && queue(of: $0) == own } + 1
     guard waiting >= Int(limit) else { return }
     let name = queues[own.number].settings.name
     throw Refusal(
