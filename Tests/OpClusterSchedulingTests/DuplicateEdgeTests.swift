@@ -97,4 +97,28 @@ import Testing
       #expect((single + whole).sorted() == named, "seed \(seed), operation \(to)")
     }
   }
+
+  /// An edge that is part of one between arrays cannot go alone. Journals of earlier releases tell
+  /// that it did: nothing is left to remove then, and nothing is counted down.
+  @Test(.checks("S30", "S37")) func aPartOfAnEdgeIsNotRemoved() {
+    var world = World()
+    world.join("w", cpus: 1)
+    world.ask(.changeQueue("default", QueueChange(isSuspended: true)))
+    var submission = GraphSubmission(name: "parts")
+    submission.templates = [noops("a", 2), noops("b", 1)]
+    submission.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
+    submission.elementEdges = ElementEdges(from: [0], to: [2], policies: [.succeeded])
+    world.ask(.submit(submission))
+    let (from, to) = (operation(1, 0), operation(1, 2))
+    guard case .refused(let refusal) = world.ask(.removeDependency(from: from, to: to)) else {
+      Issue.record("it was removed")
+      return
+    }
+    #expect(refusal.code == .badRequest)
+    world.step { scheduler, turn in
+      scheduler.commit(.dependencyRemoved(from: from, to: to), into: &turn)
+    }
+    #expect(world.scheduler.brokenInvariant() == nil)
+    #expect(world.scheduler.graphs[1].cell(2).phase == .waiting)
+  }
 }

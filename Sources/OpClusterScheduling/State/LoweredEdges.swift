@@ -21,11 +21,12 @@ struct LoweredEdges {
     if edges.policies.count == 1 {
       edges.policies = Array(repeating: edges.policies[0], count: edges.count)
     }
-    // An edge between two operations whose templates are connected is there already.
+    // An edge between two operations whose templates are connected is there already. Earlier
+    // releases accepted another policy, of which the journal may still tell.
     var connected = TemplateEdges(submission)
     for edge in submission.groupEdges { _ = connected.connect(edge) }
     if !submission.groupEdges.isEmpty {
-      edges.keep { connected.policy(from: $0, to: $1) == nil }
+      edges.keep { connected.policy(from: $0, to: $1) != $2 }
     }
     var seen: Set<GroupPair> = []
     for edge in submission.groupEdges {
@@ -44,7 +45,7 @@ struct LoweredEdges {
     }
     var pairs: Set<UInt64> = []
     pairs.reserveCapacity(edges.count)
-    edges.keep { pairs.insert(UInt64($0) << 32 | UInt64($1)).inserted }
+    edges.keep { from, to, _ in pairs.insert(UInt64(from) << 32 | UInt64(to)).inserted }
     dependencies = EdgeTable(
       operations: Int(firsts[firsts.count - 1]), keys: edges.to, values: edges.from, edges: edges)
     dependents = dependencies.inverted(operations: Int(firsts[firsts.count - 1]))
@@ -58,10 +59,12 @@ struct LoweredEdges {
 }
 
 extension ElementEdges {
-  /// Keeps the pairs for which `isWanted` holds, in place; the policies are one for each.
-  fileprivate mutating func keep(_ isWanted: (_ from: UInt32, _ to: UInt32) -> Bool) {
+  /// Keeps the edges for which `isWanted` holds, in place; the policies are one for each.
+  fileprivate mutating func keep(
+    _ isWanted: (_ from: UInt32, _ to: UInt32, _ policy: EdgePolicy) -> Bool
+  ) {
     var kept = 0
-    for edge in from.indices where isWanted(from[edge], to[edge]) {
+    for edge in from.indices where isWanted(from[edge], to[edge], policies[edge]) {
       from[kept] = from[edge]
       to[kept] = to[edge]
       policies[kept] = policies[edge]

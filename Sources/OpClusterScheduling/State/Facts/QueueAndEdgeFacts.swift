@@ -134,12 +134,16 @@ extension ClusterState {
     }
   }
 
-  /// Removes an edge; removing the last unfinished dependency makes the operation ready (S37).
+  /// Removes an edge; removing the last unfinished dependency makes the operation ready (S37). The
+  /// edge is counted and not presumed: earlier releases kept a duplicate as a second edge, and
+  /// their journals tell of its removal. Visits the dependencies of `to`.
   mutating func removeDependency(
     _ from: OperationID, _ to: OperationID, into turn: inout SchedulingTurn
   ) {
     let graph = to.graph.number
     guard graphs.contains(graph) else { return }
+    var count: UInt32 = 0
+    graphs[graph].forEachDependency(of: to.index) { on, _ in if on == from { count += 1 } }
     if let extra = graphs[graph].extraDependencies[to.index],
       let at = extra.firstIndex(where: { $0.on == from })
     {
@@ -158,8 +162,8 @@ extension ClusterState {
     }
     guard graphs[graph].cell(to.index).phase != .finished else { return }
     emit(.dependencyRemoved(from), to, into: &turn)
-    if knownEnding(of: from) != nil { return }
-    graphs[graph].update(to.index) { $0.blockers -= 1 }
+    if count == 0 || knownEnding(of: from) != nil { return }
+    graphs[graph].update(to.index) { $0.blockers -= min(count, $0.blockers) }
     settle(to, into: &turn)
   }
 }
