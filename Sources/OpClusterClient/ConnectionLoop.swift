@@ -72,9 +72,9 @@ struct ConnectionLoop: ~Copyable {
     _ = poller.add(descriptor: shared.mailbox.descriptor)
     socketItem = nil
     if socket != nil {
-      // Wait for room only if there is something to send.
+      // Wait for room only if there is something to send, and it may be sent now.
       let isFull =
-        mind.link.isOpen && mind.isInBounds
+        mind.link.isOpen && mind.isInBounds && !mind.requests.isPaused(at: now)
         && (!unsentWords.isEmpty || mind.nextRequest(at: now) != nil)
       socketItem = poller.add(socket!, for: isFull ? [.readable, .writable] : .readable)
     }
