@@ -25,7 +25,9 @@ struct ClusterFolder: Sendable {
   var port: UInt16?
 
   var clientAddress: String { port.map { "tcp://127.0.0.1:\($0)" } ?? "ipc://\(path)/client" }
-  var workerAddress: String { port.map { "tcp://127.0.0.1:\($0 + 1)" } ?? "ipc://\(path)/worker" }
+  var workerAddress: String {
+    port.map { "tcp://127.0.0.1:\(UInt32($0) + 1)" } ?? "ipc://\(path)/worker"
+  }
   /// The folder of the keys that all programs of the cluster share; nil without encryption.
   var keys: String? { port == nil ? nil : "\(files)/keys" }
   func log(of name: String) -> String { "\(files)/\(name).log" }

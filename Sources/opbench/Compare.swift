@@ -4,7 +4,6 @@
 
 import ArgumentParser
 import FoundationEssentials
-import Glibc
 
 struct Compare: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -58,16 +57,24 @@ struct Compare: ParsableCommand {
   }
 
   private func measure(_ workload: String, _ folder: String) throws -> [Line] {
-    let output = FileManager.default.temporaryDirectory
-      .appending(path: "opbench-\(getpid())").path
-    defer { try? FileManager.default.removeItem(atPath: output) }
-    // The shell writes to the file, and is gone when the program begins.
-    try Spawning.wait(
-      for: Spawning.start([
-        "/bin/sh", "-c", "output=$1; shift; exec \"$@\" > \"$output\"", "sh", output,
-        "\(folder)/opbench", "run", "-w", workload, "--runs", "1", "--skip-foundation", "--json",
-      ]))
-    let text = contents(ofFile: output) ?? ""
+    // A folder of our own: a file with a known name in a folder of all could be another's link.
+    let place = FileManager.default.temporaryDirectory
+      .appending(path: "opbench-\(String(UInt64.random(in: 0...(.max)), radix: 36))").path
+    try FileManager.default.createDirectory(
+      atPath: place, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(atPath: place) }
+    do {
+      // The shell writes to the file, and is gone when the program begins.
+      try Spawning.wait(
+        for: Spawning.start([
+          "/bin/sh", "-c", "output=$1; shift; exec \"$@\" > \"$output\"", "sh", "\(place)/lines",
+          "\(folder)/opbench", "run", "-w", workload, "--runs", "1", "--skip-foundation", "--json",
+        ]))
+    } catch {
+      throw ValidationError(
+        "the opbench in \(folder) does not measure \(workload), or there is none: \(error)")
+    }
+    let text = contents(ofFile: "\(place)/lines") ?? ""
     return try text.split(separator: "\n").map {
       try JSONDecoder().decode(Line.self, from: Data($0.utf8))
     }

@@ -23,28 +23,23 @@ enum MeasuredCluster {
     _ body: (EmbeddedCluster) async throws -> Result
   ) async throws -> Result {
     var settings = EmbeddedCluster.Settings(workers: workers, cpusPerWorker: 1)
-    let memory = "/dev/shm/opbench-\(getpid())"
     switch setting {
     case .usual: break
     // Below the ports that the kernel gives to clients.
     case .encrypted: settings.loopbackPort = UInt16.random(in: 10_000...30_000)
-    case .volatile: settings.state = memory
+    case .volatile: settings.state = "/dev/shm/opbench-\(getpid())"
     }
+    defer { settings.state.map { try? FileManager.default.removeItem(atPath: $0) } }
     let cluster = try await EmbeddedCluster.start(settings)
     do {
       try await Follower(cluster.connection).run(Graphs.independent(200))
       let result = try await body(cluster)
-      await end(cluster, memory)
+      await cluster.end()
       return result
     } catch {
-      await end(cluster, memory)
+      await cluster.end()
       throw error
     }
-  }
-
-  private static func end(_ cluster: EmbeddedCluster, _ memory: String) async {
-    await cluster.end()
-    try? FileManager.default.removeItem(atPath: memory)
   }
 
   /// Adds the suspended queue `closed`, in which nothing starts.

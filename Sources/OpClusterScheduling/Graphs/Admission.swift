@@ -19,7 +19,8 @@ extension Scheduler {
     }
     try checkQueues(submission)
     try checkFailureScopes(submission)
-    try checkElementEdges(submission, beside: try checkedTemplateEdges(submission))
+    var templateEdges = try checkedTemplateEdges(submission)
+    try checkElementEdges(submission, beside: &templateEdges)
     try checkExternalEdges(submission)
     try checkContinued(submission)
     try checkSecrets(submission)
@@ -252,7 +253,7 @@ extension Scheduler {
   /// to 16,000,000 pairs is made only for mixed policies. Costs the edges, times the logarithm of
   /// the templates if templates are connected.
   private func checkElementEdges(
-    _ submission: GraphSubmission, beside templateEdges: TemplateEdges
+    _ submission: GraphSubmission, beside templateEdges: inout TemplateEdges
   ) throws(Refusal) {
     let edges = submission.elementEdges
     let count = UInt32(submission.operationCount)

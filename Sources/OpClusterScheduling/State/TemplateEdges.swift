@@ -13,6 +13,8 @@ struct TemplateEdges {
   private var byPair: [UInt64: Known] = [:]
   /// The index of the first operation of each template, and the number of operations at the end.
   private let firsts: [UInt32]
+  /// The templates that were found last: edges mostly come in their order.
+  private var last = (from: 0, to: 0)
 
   init(_ submission: GraphSubmission) { firsts = submission.firstIndices }
 
@@ -34,16 +36,19 @@ struct TemplateEdges {
 
   /// Returns the policy with which one operation waits for another because their templates are
   /// connected; nil if it does not. Expects indices of the submission. Costs the logarithm of the
-  /// templates.
-  func policy(from: UInt32, to: UInt32) -> EdgePolicy? {
+  /// templates, and a step if the templates are those of the last call.
+  mutating func policy(from: UInt32, to: UInt32) -> EdgePolicy? {
     if byPair.isEmpty { return nil }
-    let (fromTemplate, toTemplate) = (template(of: from), template(of: to))
-    guard let known = byPair[UInt64(fromTemplate) << 32 | UInt64(toTemplate)] else { return nil }
-    let isSameElement = from - firsts[fromTemplate] == to - firsts[toTemplate]
+    last = (template(of: from, near: last.from), template(of: to, near: last.to))
+    guard let known = byPair[UInt64(last.from) << 32 | UInt64(last.to)] else { return nil }
+    let isSameElement = from - firsts[last.from] == to - firsts[last.to]
     return known.connectsAll || isSameElement ? known.policy : nil
   }
 
-  private func template(of operation: UInt32) -> Int { firsts.lastIndex(notAbove: operation) }
+  private func template(of operation: UInt32, near guess: Int) -> Int {
+    let isThere = firsts[guess] <= operation && operation < firsts[guess + 1]
+    return isThere ? guess : firsts.lastIndex(notAbove: operation)
+  }
 }
 
 extension GroupEdge {

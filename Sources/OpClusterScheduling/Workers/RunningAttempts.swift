@@ -107,7 +107,8 @@ extension Scheduler {
     else { return }
     // Visits all waits, only in a queue with a limit whose members the waiter waits for. The order
     // does not matter to the count.
-    let waiting = waits.keys.count { $0 != waiter && queue(of: $0) == own } + 1
+    let others = waits.keys.lazy.filter { $0 != waiter && graphs.contains($0.graph.number) }
+    let waiting = others.count { queue(of: $0) == own } + 1
     guard waiting >= Int(limit) else { return }
     let name = queues[own.number].settings.name
     throw Refusal(
