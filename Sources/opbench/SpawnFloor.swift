@@ -54,6 +54,11 @@ enum Spawning {
     while unsafe waitpid(pid, &status, 0) < 0 {
       if errno != EINTR { throw Failed(description: "cannot wait for process \(pid)") }
     }
-    if status != 0 { throw Failed(description: "process \(pid) ended with status \(status)") }
+    // The kernel's word: a signal in the low bits, an exit status above them.
+    let signal = status & 0x7F
+    if signal != 0 { throw Failed(description: "process \(pid) was ended by signal \(signal)") }
+    if status != 0 {
+      throw Failed(description: "process \(pid) ended with status \(status >> 8)")
+    }
   }
 }
