@@ -38,7 +38,10 @@ struct Compare: ParsableCommand {
         let isTurned = pair % 2 == 1
         let first = try measure(name, isTurned ? after : before)
         let second = try measure(name, isTurned ? before : after)
-        for (old, new) in zip(isTurned ? second : first, isTurned ? first : second) {
+        let (olds, news) = isTurned ? (second, first) : (first, second)
+        for old in olds {
+          // A build may have a series that the other lacks.
+          guard let new = news.first(where: { $0.title == old.title }) else { continue }
           if values[old.title] == nil { titles.append(old.title) }
           values[old.title, default: ([], [])].before.append(old.median)
           values[old.title]?.after.append(new.median)
