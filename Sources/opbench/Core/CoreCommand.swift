@@ -22,6 +22,9 @@ struct CoreCommand: ParsableCommand {
   @Flag(help: "Show only events with an exponent above 0.1.")
   var steep = false
 
+  @Flag(help: "Measure instead what changes many operations at once: its longest turn.")
+  var changes = false
+
   /// One world after the other, so that the memory of only one is held.
   func run() throws {
     let sizes = try sizes.split(separator: ",").map { text in
@@ -30,6 +33,7 @@ struct CoreCommand: ParsableCommand {
       }
       return size
     }
+    if changes { return measureChanges(sizes) }
     for name in dimensions.split(separator: ",") {
       guard let dimension = CoreDimension(rawValue: String(name)) else {
         let all = CoreDimension.allCases.map(\.rawValue).joined(separator: ", ")
@@ -64,6 +68,23 @@ struct CoreCommand: ParsableCommand {
       let cells =
         values.map { $0.map { tenths($0) } ?? "–" } + [exponent.map { hundredths($0) } ?? "–"]
       print("| \(event.rawValue) | \(cells.joined(separator: " | ")) |")
+    }
+    print("")
+  }
+
+  /// Prints a table of the longest turns, and of the time for each operation.
+  private func measureChanges(_ sizes: [Int]) {
+    let heads = sizes.map { "\($0): longest turn, ms | each, µs" }.joined(separator: " | ")
+    print("| operations | \(heads) |")
+    print("|---|\(String(repeating: "---|---|", count: sizes.count))")
+    for change in CoreChange.allCases {
+      let cells = sizes.map { size in
+        let values = (0..<runs).map { _ in change.measure(size) }
+        let longest = values.map { $0.longestTurn / .milliseconds(1) }.median
+        let each = values.map { $0.all / .microseconds(size) }.median
+        return "\(tenths(longest)) | \(hundredths(each))"
+      }
+      print("| \(change.rawValue) | \(cells.joined(separator: " | ")) |")
     }
     print("")
   }

@@ -29,6 +29,8 @@ struct CoreWorld {
   private(set) var lastReply: ClientReply?
   /// The time of all turns since it was set to zero.
   var spent = Duration.zero
+  /// The longest turn since it was set to zero: so long does whoever else asks wait.
+  var longestTurn = Duration.zero
 
   /// A machine that runs the operations of `CoreEvent` and nothing that makes the world large.
   static let probeType = OperationType(name: "probe")
@@ -50,7 +52,9 @@ struct CoreWorld {
       at: now, wall: WallTime(milliseconds: 1_700_000_000_000 + now.nanoseconds / 1_000_000))
     body(&scheduler, &turn)
     scheduler.close(&turn)
-    spent += ContinuousClock.now - start
+    let length = ContinuousClock.now - start
+    spent += length
+    longestTurn = max(longestTurn, length)
     turn.takeEffects(&effects)
     for effect in effects { carryOut(effect) }
     effects.removeAll(keepingCapacity: true)
@@ -105,15 +109,19 @@ struct CoreWorld {
 
   /// A machine runs the oldest operations that it has to their ends, and reports them in one
   /// message. Returns how many.
+  ///
+  /// - Parameter result: The result of each of them.
   @discardableResult
-  mutating func run(_ peer: UInt64, atMost most: Int = .max) -> Int {
+  mutating func run(
+    _ peer: UInt64, atMost most: Int = .max, result: AttemptResult = .success
+  ) -> Int {
     // Without a welcome there is no conversation, and nothing was given to it.
     guard var machine = machines[peer], let conversation = machine.conversation else { return 0 }
     let ended = machine.assigned.prefix(most)
     machine.assigned.removeFirst(ended.count)
     var entries = machine.recalled.map { WorkerReport.Entry.recalled($0) }
     machine.recalled = []
-    for attempt in ended { entries += [.started(attempt), .finished(attempt, .success)] }
+    for attempt in ended { entries += [.started(attempt), .finished(attempt, result)] }
     machine.reports += 1
     machines[peer] = machine
     let report = WorkerReport(

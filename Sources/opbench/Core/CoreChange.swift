@@ -1,0 +1,132 @@
+// What changes many operations at once, for `opbench core --changes`: how long a turn it makes, in
+// which everybody else waits, and what each operation costs.
+
+import OpClusterModel
+
+/// A change of many operations, with its row of the table.
+enum CoreChange: String, CaseIterable {
+  case submit = "an array is submitted"
+  case cancel = "a graph is cancelled"
+  case chains = "a graph of two arrays, element behind element, is cancelled"
+  case dependents = "the dependents of an operation are cancelled"
+  case graphs = "graphs of one operation are cancelled"
+  case queue = "what is in a queue is cancelled"
+  case resumed = "a queue resumes whose operations were cancelled"
+  case unblock = "an operation succeeds, and others become ready"
+  case skip = "an operation fails, and others are skipped"
+  case stop = "an operation fails, and its graph stops"
+  case hold = "operations are held"
+  case release = "operations are released"
+  case priority = "operations get another priority"
+  case move = "operations move to another queue"
+  case suspend = "graphs of one operation are suspended"
+  case row = "question: the last ready one of a graph"
+
+  /// Measures a fresh world with this number of operations. What comes before the change is not
+  /// counted; all turns until its answer are.
+  func measure(_ count: Int) -> (longestTurn: Duration, all: Duration) {
+    var world = CoreWorld()
+    world.ask(.createQueue(QueueSettings(name: "other")))
+    let change = prepare(count, &world)
+    world.tick(after: .milliseconds(10))
+    world.spent = .zero
+    world.longestTurn = .zero
+    switch change {
+    case .requests(let requests): for request in requests { world.ask(request) }
+    case .end(let result): world.run(world.probe, result: result)
+    }
+    return (world.longestTurn, world.spent)
+  }
+
+  private enum Change {
+    case requests([ClientRequest])
+    /// The probe ends what it has.
+    case end(AttemptResult)
+  }
+
+  private func prepare(_ count: Int, _ world: inout CoreWorld) -> Change {
+    let selection = Selection.graph(GraphID(1))
+    let target = OperationTarget.selection(selection)
+    switch self {
+    case .submit: return .requests([.submit(graph([waiting("a", count)]))])
+    case .chains:
+      var chained = graph([waiting("a", count / 2), waiting("b", count / 2)])
+      chained.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded, match: .sameIndex)]
+      _ = world.submit(chained)
+      return .requests([.cancel(target, reason: "", grace: nil)])
+    case .dependents, .unblock, .skip, .stop:
+      _ = world.submit(fan(count))
+      if self == .dependents {
+        let first = OperationID(graph: GraphID(1), index: 0)
+        return .requests([.cancel(.dependents(of: first), reason: "", grace: nil)])
+      }
+      var failure = AttemptResult()
+      failure.cause = .failed
+      failure.exitStatus = 1
+      return .end(self == .unblock ? .success : failure)
+    case .graphs, .suspend:
+      for _ in 0..<count { _ = world.submit(graph([waiting("a", 1)])) }
+      let all = Selection(graphs: .active)
+      return .requests(
+        self == .suspend
+          ? [.suspendGraphs(all, true)]
+          : [.cancel(.selection(all), reason: "", grace: nil)])
+    case .cancel, .queue, .resumed, .hold, .release, .priority, .move, .row:
+      var template = waiting("a", count)
+      template.isHeld = self == .release
+      _ = world.submit(graph([template]))
+      return change(selection, count, &world)
+    }
+  }
+
+  /// The change to one array of waiting operations, graph 1.
+  private func change(_ selection: Selection, _ count: Int, _ world: inout CoreWorld) -> Change {
+    let target = OperationTarget.selection(selection)
+    let cancel = ClientRequest.cancel(target, reason: "", grace: nil)
+    switch self {
+    case .queue: return .requests([.cancelQueue("default", reason: "")])
+    case .resumed:
+      world.ask(.changeQueue("default", QueueChange(isSuspended: true)))
+      world.ask(cancel)
+      return .requests([.changeQueue("default", QueueChange(isSuspended: false))])
+    case .hold: return .requests([.hold(target, true)])
+    case .release: return .requests([.hold(target, false)])
+    case .priority: return .requests([.setPriority(target, .high)])
+    case .move: return .requests([.setQueue(target, queue: "other")])
+    case .row:
+      let last = OperationTarget.operations([
+        OperationID(graph: GraphID(1), index: UInt32(count) - 1)
+      ])
+      world.ask(.hold(last, true))
+      var declared = selection
+      declared.states = [.declared]
+      return .requests([.operations(declared, after: nil, limit: 1)])
+    default: return .requests([cancel])
+    }
+  }
+
+  /// An operation that the probe has been given, and an array behind it.
+  private func fan(_ count: Int) -> GraphSubmission {
+    var first = OperationTemplate(name: "first", work: .call(CoreWorld.probeType))
+    first.retry = RetryPolicy()
+    var fan = graph([first, waiting("a", count)])
+    fan.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded, match: .all)]
+    if self == .stop {
+      fan.failurePolicy = .stop
+      // Behind nothing, so that not the edge ends them.
+      fan.groupEdges = []
+    }
+    return fan
+  }
+
+  private func graph(_ templates: [OperationTemplate]) -> GraphSubmission {
+    var graph = GraphSubmission(name: "change")
+    graph.templates = templates
+    return graph
+  }
+
+  /// Operations that no machine of the world can run.
+  private func waiting(_ name: String, _ count: Int) -> OperationTemplate {
+    OperationTemplate(name: name, count: UInt32(count), work: .call(CoreWorld.worldType))
+  }
+}
