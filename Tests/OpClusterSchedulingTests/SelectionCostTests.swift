@@ -180,6 +180,10 @@ import Testing
     if chance.chance(30) { selection.queue = chance.chance(70) ? "default" : "none" }
     let all = rows(selection, 0, &world)
     for limit in UInt32(1)...3 { #expect(rows(selection, limit, &world) == all, "seed \(seed)") }
+    let graphs = graphNumbers(selection, 0, &world)
+    for limit in UInt32(1)...2 {
+      #expect(graphNumbers(selection, limit, &world) == graphs, "seed \(seed)")
+    }
     let plain = rows(Selection(graphs: .all), 0, &world).filter { row in
       (selection.operation ?? row.name) == row.name && isNamed(row.index ?? 1, selection.elements)
         && (selection.states.isEmpty || selection.states.contains(row.state))
@@ -187,6 +191,41 @@ import Testing
         && (selection.queue ?? row.queue) == row.queue
     }
     #expect(all.map(\.id) == plain.map(\.id), "seed \(seed)")
+  }
+
+  // The graphs before a page and behind it are not visited, however many there are.
+  @Test(.checks("G29")) func aPageVisitsItself() {
+    var world = World()
+    world.invariantChecks = .never
+    for number in 1...300 {
+      var submission = GraphSubmission(name: "g\(number)")
+      submission.templates = [noops("t", 1)]
+      world.ask(.submit(submission))
+    }
+    // A gap, so that the place of a graph is not its number.
+    world.ask(.cancel(.selection(.graph(GraphID(7))), reason: "", grace: nil))
+    var visited: [UInt32] = []
+    world.scheduler.forEachLivingGraph(Selection(graphs: .all), after: GraphID(150)) { id in
+      visited.append(id.number)
+      return visited.count < 3
+    }
+    #expect(visited == [151, 152, 153])
+    #expect(graphNumbers(Selection(graphs: .active), 0, &world).count == 299)
+  }
+
+  /// All pages of the graphs of a selection.
+  private func graphNumbers(
+    _ selection: Selection, _ limit: UInt32, _ world: inout World
+  ) -> [UInt32] {
+    var numbers: [UInt32] = []
+    while true {
+      let after = numbers.last.map { GraphID($0) }
+      guard case .graphs(let page, let more) = world.ask(
+        .graphs(selection, after: after, limit: limit))
+      else { return numbers }
+      numbers += page.map(\.id.number)
+      if !more { return numbers }
+    }
   }
 
   private func rows(

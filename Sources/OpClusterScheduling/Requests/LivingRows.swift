@@ -16,14 +16,7 @@ extension Scheduler {
   func read(_ request: ClientRequest, at now: Instant) throws(Refusal) -> ClientReply {
     switch request {
     case .graphs(let selection, let after, let limit):
-      // Costs all living graphs that are selected, since the state of a graph is not indexed.
-      let chosen = livingGraphs(selection).filter { id in
-        (after.map { $0 < id } ?? true)
-          && state.state(of: graphs[id.number]).isMeant(by: selection.states)
-      }
-      let limit = Limits.rowsPerReply(asked: limit)
-      return .graphs(
-        chosen.prefix(limit).map { row(of: $0) }, more: chosen.count > limit)
+      return graphRows(selection, after, Limits.rowsPerReply(asked: limit))
     case .operations(let selection, let after, let limit):
       return try operationRows(selection, after, Limits.rowsPerReply(asked: limit))
     case .structure(let selection):
@@ -61,6 +54,20 @@ extension Scheduler {
     if !name.isEmpty { return .queues(queueByName[name].map { [row(ofQueue: $0.number)] } ?? []) }
     let found = queues.numbers(after: after?.number, limit: limit + 1)
     return .queues(found.prefix(limit).map { row(ofQueue: $0) }, more: found.count > limit)
+  }
+
+  /// One page, from behind `after`. Costs the graphs from there to the end of the page, those of
+  /// other states included, since the state of a graph is not indexed.
+  private func graphRows(_ selection: Selection, _ after: GraphID?, _ limit: Int) -> ClientReply {
+    var rows: [GraphRow] = []
+    var more = false
+    forEachLivingGraph(selection, after: after) { id in
+      guard state.state(of: graphs[id.number]).isMeant(by: selection.states) else { return true }
+      more = rows.count == limit
+      if !more { rows.append(row(of: id)) }
+      return !more
+    }
+    return .graphs(rows, more: more)
   }
 
   /// One page, from behind `after`. Commands and blockers are only in the row of a single

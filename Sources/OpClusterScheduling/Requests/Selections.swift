@@ -6,17 +6,35 @@ import OpClusterQueries
 extension Scheduler {
   /// The living graphs of a selection, by number.
   public func livingGraphs(_ selection: Selection) -> [GraphID] {
-    let numbers: [UInt32] =
-      switch selection.graphs {
-      case .all, .active: graphs.numbers
-      case .last(let back):
-        counters.lastGraph > back && graphs.contains(counters.lastGraph - back)
-          ? [counters.lastGraph - back] : []
-      case .numbers(let named): livingNumbers(among: named)
-      }
-    return numbers.map { GraphID($0) }.filter { id in
-      selection.labels.isEmpty
+    var found: [GraphID] = []
+    forEachLivingGraph(selection) { id in
+      found.append(id)
+      return true
+    }
+    return found
+  }
+
+  /// Calls `body` with the living graphs of a selection, by number, while it returns true; only
+  /// with those behind `after`. Of all graphs it visits no more than are selected until then.
+  func forEachLivingGraph(
+    _ selection: Selection, after: GraphID? = nil, _ body: (GraphID) -> Bool
+  ) {
+    func call(_ number: UInt32) -> Bool {
+      let id = GraphID(number)
+      let isSelected =
+        selection.labels.isEmpty
         || OperationFilter.carries(selection.labels, LivingGraphView(id, state))
+      return isSelected ? body(id) : true
+    }
+    switch selection.graphs {
+    case .all, .active: graphs.forEachNumber(after: after?.number, call)
+    case .last(let back):
+      guard let last = lastGraph(back: back), graphs.contains(last.number) else { return }
+      if after.map({ $0 < last }) ?? true { _ = call(last.number) }
+    case .numbers(let named):
+      for number in livingNumbers(among: named) where after.map({ $0.number < number }) ?? true {
+        if !call(number) { return }
+      }
     }
   }
 
@@ -75,10 +93,14 @@ extension Scheduler {
     let filter = OperationFilter(selection)
     var found: [OperationID] = []
     var more = false
-    for id in try resolveGraphs(selection) where !more {
+    var isAnySelected = false
+    // From the graph of `after`, or the one behind it: those before have been shown.
+    let before = after.flatMap { $0.graph.number == 0 ? nil : GraphID($0.graph.number - 1) }
+    forEachLivingGraph(selection, after: before) { id in
+      isAnySelected = true
       var first: UInt32 = 0
-      if let after, id <= after.graph {
-        if id < after.graph || after.index == .max { continue }
+      if let after, id == after.graph {
+        if after.index == .max { return true }
         first = after.index + 1
       }
       filter.forEachOperation(of: LivingGraphView(id, state), from: first) { index in
@@ -86,7 +108,10 @@ extension Scheduler {
         if !more { found.append(OperationID(graph: id, index: index)) }
         return !more
       }
+      return !more
     }
+    // None behind `after` may mean that there is none at all.
+    if !isAnySelected { _ = try resolveGraphs(selection) }
     if found.isEmpty, after == nil { throw Self.noOperation }
     return (found, more)
   }

@@ -137,25 +137,33 @@ struct Registry<Element: Blankable>: Sendable {
 
   private static var fewEntries: Int { 64 }
 
-  /// Calls `body` with every number, ascending, while it returns true.
+  /// Calls `body` with every number, ascending, while it returns true; with the numbers above
+  /// `last`, if it is given, which a binary search finds.
   @inline(__always)
-  func forEachNumber(_ body: (UInt32) -> Bool) {
-    for entry in entries where entry.slot >= 0 {
-      if !body(entry.number) { return }
+  func forEachNumber(after last: UInt32? = nil, _ body: (UInt32) -> Bool) {
+    var at = last.map { firstPosition(above: $0) } ?? 0
+    while at < entries.count {
+      if entries[at].slot >= 0, !body(entries[at].number) { return }
+      at += 1
     }
+  }
+
+  private func firstPosition(above last: UInt32) -> Int {
+    var (low, high) = (0, entries.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle].number <= last { low = middle + 1 } else { high = middle }
+    }
+    return low
   }
 
   /// The first numbers above a given one, ascending; uses a binary search.
   func numbers(after last: UInt32?, limit: Int) -> [UInt32] {
-    var (low, high) = (0, last == nil ? 0 : entries.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if entries[middle].number <= last ?? 0 { low = middle + 1 } else { high = middle }
-    }
     var found: [UInt32] = []
-    while low < entries.count, found.count < limit {
-      if entries[low].slot >= 0 { found.append(entries[low].number) }
-      low += 1
+    forEachNumber(after: last) { number in
+      guard found.count < limit else { return false }
+      found.append(number)
+      return true
     }
     return found
   }
