@@ -37,6 +37,7 @@ let package = Package(
     .library(name: "OpClusterServing", targets: ["OpClusterServing"]),
     .executable(name: "opcoord", targets: ["opcoord"]),
     .executable(name: "opworker", targets: ["opworker"]),
+    .executable(name: "oprelay", targets: ["oprelay"]),
     .executable(name: "opbatch", targets: ["opbatch"]),
     .executable(name: "opsim", targets: ["opsim"]),
     .executable(name: "opbench", targets: ["opbench"]),
@@ -67,6 +68,11 @@ let package = Package(
       name: "OpClusterScheduling",
       dependencies: ["OpClusterQueries", "OpClusterModel", heap, deque]),
     .target(name: "OpClusterExecution", dependencies: ["OpClusterModel", heap, deque]),
+
+    // Decides for the machines behind a relay.
+    .target(
+      name: "OpClusterRack",
+      dependencies: ["OpClusterExecution", "OpClusterModel", heap, deque]),
 
     // hands
     // Clocks, threads, mailboxes, polling, signals: what every program here wants of the system.
@@ -115,6 +121,14 @@ let package = Package(
         "OpClusterAttempts", "OpClusterOperations", "OpClusterExecution", "OpClusterWire",
         "OpClusterProcesses", "OpClusterPresentation", "OpClusterDaemon", "OpClusterSystem",
         "OpClusterZeroMQ", "OpClusterModel", logging,
+      ]),
+    // A worker to the coordinator, a coordinator to the machines of a rack.
+    .target(
+      name: "OpClusterRelay",
+      dependencies: [
+        "OpClusterRack", "OpClusterExecution", "OpClusterAttempts", "OpClusterWorker",
+        "OpClusterCoordinator", "OpClusterPresentation", "OpClusterWire", "OpClusterKeys",
+        "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .target(
       name: "OpClusterServing",
@@ -176,6 +190,14 @@ let package = Package(
     .executableTarget(
       name: "opworker", dependencies: ["OpClusterServing"]),
     .executableTarget(
+      name: "oprelay",
+      dependencies: [
+        "OpClusterRelay", "OpClusterCoordinator", "OpClusterWorker", "OpClusterKeys",
+        "OpClusterPresentation",
+        "OpClusterDaemon", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        logging,
+      ]),
+    .executableTarget(
       name: "opbatch",
       dependencies: [
         "OpClusterClient", "OpClusterFolders", "OpClusterKeys", "OpClusterManifest",
@@ -215,6 +237,11 @@ let package = Package(
       exclude: ["Scripts"]),
     .testTarget(
       name: "OpClusterExecutionTests", dependencies: ["OpClusterExecution", "OpClusterModel"]),
+    .testTarget(
+      name: "OpClusterRackTests",
+      dependencies: [
+        "OpClusterRack", "OpClusterScheduling", "OpClusterExecution", "OpClusterModel",
+      ]),
     .testTarget(name: "OpClusterSystemTests", dependencies: ["OpClusterSystem", "CSystem"]),
     .testTarget(
       name: "OpClusterZeroMQTests",
@@ -370,7 +397,7 @@ let package = Package(
       name: "OpClusterTests",
       dependencies: [
         "RealCluster", "ScenarioBody", "OpClusterClient", "OpClusterManifest", "OpClusterWire",
-        "OpClusterModel", "OpClusterProcesses", "opcoord", "opworker", "opbatch",
+        "OpClusterModel", "OpClusterProcesses", "opcoord", "opworker", "oprelay", "opbatch",
       ]),
     .testTarget(
       name: "OpbatchTests",

@@ -24,7 +24,9 @@ extension ExecutionCore {
       if queue.isExclusive(lane), !mayBegin(entry.operation, at: now) {
         isReserved = true
         queue.lanes[Int(lane)].isBlocked = true
-      } else if room.covers(demand), let share = freeGPUs.share(of: demand.gpus) {
+      } else if room.covers(demand),
+        let share = freeGPUs.share(of: settings.isRelay ? .zero : demand.gpus)
+      {
         room.take(demand)
         freeGPUs.take(share)
         give(share, to: attempts[entry.ticket.slot].id)
@@ -35,7 +37,7 @@ extension ExecutionCore {
       } else {
         if !isReserved {
           room.reserve(demand)
-          freeGPUs.reserve(demand.gpus)
+          if !settings.isRelay { freeGPUs.reserve(demand.gpus) }
         }
         isReserved = true
         queue.lanes[Int(lane)].isBlocked = true

@@ -94,12 +94,14 @@ public struct ExecutionCore: Sendable {
     at now: Instant
   ) {
     self.identity = identity
-    self.identity.capacity.gpus = min(
-      identity.capacity.gpus, ResourceAmount(Int64(Limits.gpusPerWorker)))
+    if !settings.isRelay {
+      self.identity.capacity.gpus = min(
+        identity.capacity.gpus, ResourceAmount(Int64(Limits.gpusPerWorker)))
+    }
     self.settings = settings
     link = Link(chance: jitterSeed, at: now)
     available = self.identity.capacity
-    gpus = GPURoom(available.gpus)
+    gpus = GPURoom(settings.isRelay ? .zero : available.gpus)
   }
 
   public mutating func apply(
@@ -153,6 +155,8 @@ public struct ExecutionCore: Sendable {
   /// was made that the coordinator is known to have taken. The lease of exclusive operations begins
   /// there (G16). nil if nothing is known.
   public var contact: Instant? { link.contact }
+  /// The coordinator's times from the last welcome.
+  public var timing: Timing { link.timing }
   /// The time after `contact` at which exclusive operations are killed.
   public var fence: Span { link.timing.fence }
   /// Whether an attempt is ready to start as soon as there is room.

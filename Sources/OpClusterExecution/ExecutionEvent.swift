@@ -105,6 +105,9 @@ public struct ExecutionSettings: Hashable, Sendable {
   public var maximumRunning = 4_096
   /// Maximum unstarted attempts; further ones are given back at once.
   public var maximumAssigned = 65_536
+  /// A relay counts gpus, and its machines give them out; and its capacity may become less than
+  /// what is taken of it.
+  public var isRelay = false
   /// Bytes of unacknowledged reports; beyond it nothing new starts.
   public var maximumUnacknowledgedBytes = Limits.unacknowledgedBytes
   /// The time from opening a socket to the welcome.

@@ -46,7 +46,8 @@ extension ExecutionCore {
     demand(edges.count == edgesFound, "edges \(edges.count), found \(edgesFound)")
     demand(room == identity.capacity, "room \(room) does not add up to the capacity")
     demand(
-      identity.capacity.covers(.none) && available.covers(.none), "took more than there is")
+      settings.isRelay || identity.capacity.covers(.none) && available.covers(.none),
+      "took more than there is")
     demand(assigned <= settings.maximumAssigned, "has too many assigned")
     demand(running <= settings.maximumRunning, "runs too many")
     checkGraphs(&problems)

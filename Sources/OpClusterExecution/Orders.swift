@@ -20,7 +20,7 @@ extension ExecutionCore {
       queueName: announcement.queueName,
       isArray: announcement.isArray, indexRuns: announcement.indexRuns,
       demandClass: queue.join(announcement.demand, isExclusive: announcement.isExclusive),
-      isPossible: identity.capacity.covers(announcement.demand),
+      isPossible: identity.isLargeEnough(for: announcement.demand),
       isExclusive: announcement.isExclusive)
     let number: TemplateNumber
     if let again = freeTemplates.popLast() {

@@ -112,6 +112,10 @@ public enum Limits {
   /// Bytes of all waiting messages; beyond any of the three: busy. One message always fits.
   public static let waitingBytes = 64 * 1024 * 1024
   public static let workers = 4_096
+  /// Machines behind one relay.
+  public static let machinesPerRelay = 1_024
+  /// Ended attempts of which a relay knows the machine; for older ones it asks all machines.
+  public static let endedAttemptsPerRelay = 65_536
   public static let clients = 4_096
   public static let queues = 100_000
   public static let requestsInFlightPerClient = 256

@@ -22,6 +22,9 @@ public struct WorkerHello: Hashable, Sendable {
   public var name: String
   public var session: WorkerSession
   public var capacity: Resources
+  /// The most that one operation can have, for a relay, whose capacity is that of several machines;
+  /// nil: the capacity.
+  public var largest: Resources?
   public var labels: [Label]
   public var types: [OperationType]
   /// Attempts that it was given and has not started.
@@ -44,6 +47,13 @@ public struct WorkerHello: Hashable, Sendable {
     self.types = types
     self.assigned = assigned
     self.executing = executing
+  }
+}
+
+extension WorkerHello {
+  /// Whether an operation with this demand could ever run there.
+  package func isLargeEnough(for demand: Resources) -> Bool {
+    capacity.covers(demand) && (largest.map { $0.covers(demand) } ?? true)
   }
 }
 

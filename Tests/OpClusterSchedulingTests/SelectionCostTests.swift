@@ -223,7 +223,7 @@ import Testing
       guard case .graphs(let page, let more) = world.ask(
         .graphs(selection, after: after, limit: limit))
       else { return numbers }
-      numbers += page.map(\.id.number)
+      numbers += page.map(\.graph.number)
       if !more { return numbers }
     }
   }

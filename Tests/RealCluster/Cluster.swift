@@ -32,6 +32,8 @@ package final class Cluster: Sendable {
     /// Where a worker connects to, by its name, if not where the coordinator listens; `{folder}`
     /// stands for the cluster's folder.
     package var routes: [String: String] = [:]
+    /// Relays by name; each listens at `ipc://{folder}/NAME`, where `routes` may lead workers.
+    package var relays: [String] = []
     /// Where the daemons listen; nil: sockets in the folder.
     package var clientAddress: String?
     package var workerAddress: String?
@@ -88,10 +90,13 @@ package final class Cluster: Sendable {
     let cluster = try Cluster(shape)
     do {
       try await cluster.startCoordinator()
+      for relay in shape.relays { try cluster.startRelay(relay) }
       for number in 1...max(shape.workers, 1) where number <= shape.workers {
         try cluster.startWorker("w\(number)")
       }
-      try await cluster.workersAreConnected(shape.workers)
+      let addresses = shape.relays.map { "ipc://{folder}/\($0)" }
+      let machines = shape.routes.values.count { addresses.contains($0) }
+      try await cluster.workersAreConnected(shape.workers - machines + shape.relays.count)
       try await body(cluster)
       await cluster.end()
     } catch {
@@ -149,6 +154,13 @@ package final class Cluster: Sendable {
         "--cpus", "\(shape.slots)",
         "--scratch", "\(folder)/scratch-\(name)",
       ] + flags + more)
+  }
+
+  package func startRelay(_ name: String, _ more: [String] = []) throws {
+    _ = try start(
+      "oprelay", as: name,
+      ["--coordinator", workerAddress, "--machines", "ipc://\(folder)/\(name)", "--name", name]
+        + more)
   }
 
   private func start(

@@ -1,10 +1,10 @@
 // Decides what a peer may say, by its role, its versions and the numbers of its resources. New
 // roles are added here. Pure.
 
-import OpClusterModel
+package import OpClusterModel
 
 /// A message of a peer, as far as its rights depend on it.
-enum Saying {
+package enum Saying {
   /// With the requested name, and the key that owns this name.
   case workerHello(name: String, owner: String?)
   case workerWord
@@ -13,17 +13,20 @@ enum Saying {
 }
 
 /// The numbers that limits depend on.
-struct Load {
+package struct Load {
   /// The number of greeted clients.
   var clients: Int
   /// The number of subscriptions of the client that asks.
   var subscriptions: Int
   /// Whether the journal's disk is nearly full (G8).
   var isDiskFull: Bool
+
+  /// Where only workers connect.
+  package static let none = Load(clients: 0, subscriptions: 0, isDiskFull: false)
 }
 
-enum Authorization {
-  enum Verdict: Equatable {
+package enum Authorization {
+  package enum Verdict: Equatable {
     case allowed
     case refused(Refusal)
     /// It was put out: not even an answer.
@@ -32,7 +35,7 @@ enum Authorization {
 
   /// Whether `peer` may say this now. The scheduler, which knows sessions and versions, checks
   /// workers further.
-  static func verdict(on saying: Saying, from peer: Peer, _ load: Load) -> Verdict {
+  package static func verdict(on saying: Saying, from peer: Peer, _ load: Load) -> Verdict {
     if peer.isPutOut { return .ignored }
     if let refusal = refusal(of: saying, by: peer.principal) { return .refused(refusal) }
     switch saying {
@@ -135,7 +138,7 @@ enum Authorization {
 
   /// The refusal of a worker's name: a key serves under its own name and its extensions, unless
   /// these belong to a longer key.
-  static func nameRefusal(
+  package static func nameRefusal(
     of name: String, _ owner: String?, by principal: Principal
   ) -> Refusal? {
     guard case .known(let key, .worker) = principal else { return nil }
@@ -175,7 +178,7 @@ enum Authorization {
   }
 
   /// The refusal for a peer whose key was removed or got another role (G37).
-  static func keyChanged(_ before: Principal, _ after: Principal) -> Refusal {
+  package static func keyChanged(_ before: Principal, _ after: Principal) -> Refusal {
     let name = before.name.map { " '\($0)'" } ?? ""
     if after == .removed {
       return Refusal(

@@ -1,11 +1,11 @@
 // The keys that the coordinator admits at present: the gate for new connections, its list, and the
 // watch for changes. Owned by the loop; reads small files on its thread.
 
-import Logging
+package import Logging
 import OpClusterFolders
 public import OpClusterKeys
-import OpClusterModel
-import OpClusterSystem
+package import OpClusterModel
+package import OpClusterSystem
 public import OpClusterZeroMQ
 
 /// The keys of a coordinator that serves over TCP.
@@ -29,12 +29,12 @@ public struct CoordinatorKeys: Sendable {
   }
 }
 
-struct Access {
+package struct Access {
   /// How long the gate stays open after the loop's last turn: behind a hanging loop nobody is
   /// admitted (G35).
   static let gatePatience = Span.seconds(5)
   /// The pause between readings of the list if the kernel does not report changes.
-  static let lookPause = Span.seconds(2)
+  package static let lookPause = Span.seconds(2)
   /// The pause if the kernel reports changes: it does not report that the folder was replaced.
   static let watchedLookPause = Span.seconds(10)
 
@@ -50,7 +50,7 @@ struct Access {
 
   /// - Parameter admitsAll: Admits everybody, for a test of the proof.
   /// - Throws: `EADDRINUSE` if another coordinator of this process has the domain.
-  init(_ keys: CoordinatorKeys, admitsAll: Bool) throws(SystemError) {
+  package init(_ keys: CoordinatorKeys, admitsAll: Bool) throws(SystemError) {
     self.keys = keys
     allowed = keys.allowed
     // Before the list is read again, so that no change in between is missed.
@@ -60,14 +60,16 @@ struct Access {
   }
 
   /// For the poller; nil if there is nothing to wait for.
-  var descriptor: Int32? { watch.flatMap { $0.descriptor >= 0 ? $0.descriptor : nil } }
+  package var descriptor: Int32? { watch.flatMap { $0.descriptor >= 0 ? $0.descriptor : nil } }
 
-  var serverKeys: SocketKeys { .server(keys.pair, domain: keys.domain) }
+  package var serverKeys: SocketKeys { .server(keys.pair, domain: keys.domain) }
 
-  func principal(of key: PublicKey) -> Principal { principals[key] ?? .removed }
+  package func principal(of key: PublicKey) -> Principal { principals[key] ?? .removed }
 
   /// The key that owns a worker's name; nil if none covers it.
-  func key(owning workerName: String) -> String? { workerName.owningKey(among: servingNames) }
+  package func key(owning workerName: String) -> String? {
+    workerName.owningKey(among: servingNames)
+  }
 
   /// The names of the keys that were recently admitted from a network address.
   func names(admittedFrom address: String) -> [String] {
@@ -78,7 +80,7 @@ struct Access {
   var lastBeat: Instant { Instant(nanoseconds: gate.keeperBeat) }
 
   /// Keeps the gate open, since the loop is alive.
-  func keepOpen(at now: Instant) {
+  package func keepOpen(at now: Instant) {
     gate.open(until: (now + Self.gatePatience).nanoseconds)
   }
 
@@ -95,7 +97,7 @@ struct Access {
 
   /// Reads the list again if it may have changed; true if it has. An unreadable or missing list
   /// changes nothing: its previous keys stay, and the log reports the problem.
-  mutating func refresh(at now: Instant, _ logger: Logger) -> Bool {
+  package mutating func refresh(at now: Instant, _ logger: Logger) -> Bool {
     guard let folder = keys.folder else { return false }
     let pause = descriptor == nil ? Self.lookPause : Self.watchedLookPause
     let isDue = now - lastLook >= pause
@@ -122,7 +124,7 @@ struct Access {
   }
 
   /// Logs refused keys; many of them cost one line per turn.
-  func reportRefused(_ logger: Logger) {
+  package func reportRefused(_ logger: Logger) {
     let refused = gate.takeRefused()
     guard let first = refused.first else { return }
     logger.warning(
@@ -134,7 +136,7 @@ struct Access {
   }
 
   /// Tries a random key against a bound address; returns the reason not to serve, if there is one.
-  func proof(at endpoint: Endpoint, _ now: Instant) throws(SystemError) -> String? {
+  package func proof(at endpoint: Endpoint, _ now: Instant) throws(SystemError) -> String? {
     guard endpoint.transport == .tcp else { return nil }
     gate.open(until: (now + .seconds(30)).nanoseconds)
     switch try GateProof.attempt(at: endpoint, server: keys.pair.publicKey) {

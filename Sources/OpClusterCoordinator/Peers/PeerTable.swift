@@ -1,22 +1,22 @@
 // The peers of one ROUTER: maps connections to conversations, and keeps each peer's waiting
 // messages. Pure except for the names; on the loop's thread.
 
-import OpClusterModel
+package import OpClusterModel
 import OpClusterScheduling
-import OpClusterZeroMQ
+package import OpClusterZeroMQ
 
 /// A conversation with one connection.
-struct Peer {
-  let id: PeerID
+package struct Peer {
+  package let id: PeerID
   let route: RoutingID
   /// The key that its connection was admitted with; nil over `ipc` and `inproc`.
-  let key: PublicKey?
+  package let key: PublicKey?
   /// Its identity at its first message; a peer whose identity has changed is put out.
-  var principal: Principal
+  package var principal: Principal
   /// Whether it has said hello and was welcomed.
   var isGreeted = false
   /// The name under which a worker serves.
-  var workerName: String?
+  package var workerName: String?
   /// Whether it was put out: it is ignored, so that it returns on a new connection.
   var isPutOut = false
   var lastHeard: Instant
@@ -77,24 +77,26 @@ struct Peer {
   }
 }
 
-struct PeerTable {
+package struct PeerTable {
   /// Looked up, never iterated.
   private var numberByRoute: [RoutingID: PeerID] = [:]
   private var peers: [PeerID: Peer] = [:]
   /// The number of greeted peers.
   private(set) var greeted = 0
   /// The peers with messages in the outbox.
-  private(set) var waiting: Set<PeerID> = []
+  package private(set) var waiting: Set<PeerID> = []
 
   /// The conversation of a connection; nil if it has not sent anything before.
-  func find(_ route: RoutingID) -> PeerID? { numberByRoute[route] }
+  package func find(_ route: RoutingID) -> PeerID? { numberByRoute[route] }
 
-  subscript(_ id: PeerID) -> Peer? { peers[id] }
+  package subscript(_ id: PeerID) -> Peer? { peers[id] }
 
   /// Whether no further connection is accepted (G27).
-  var isFull: Bool { peers.count >= Limits.peersPerSocket }
+  package var isFull: Bool { peers.count >= Limits.peersPerSocket }
 
-  mutating func add(_ id: PeerID, _ sender: Sender, _ principal: Principal, at now: Instant) {
+  package mutating func add(
+    _ id: PeerID, _ sender: Sender, _ principal: Principal, at now: Instant
+  ) {
     numberByRoute[sender.connection] = id
     peers[id] = Peer(id: id, sender, principal, at: now)
   }
@@ -103,7 +105,7 @@ struct PeerTable {
   ///
   /// - Returns: The result of `body`; nil if the peer does not exist.
   @discardableResult
-  mutating func update<Result>(_ id: PeerID, _ body: (inout Peer) -> Result) -> Result? {
+  package mutating func update<Result>(_ id: PeerID, _ body: (inout Peer) -> Result) -> Result? {
     guard let at = peers.index(forKey: id) else { return nil }
     let before = peers.values[at].isGreeted
     let result = body(&peers.values[at])
@@ -113,7 +115,7 @@ struct PeerTable {
     return result
   }
 
-  mutating func remove(_ id: PeerID) {
+  package mutating func remove(_ id: PeerID) {
     guard let peer = peers.removeValue(forKey: id) else { return }
     numberByRoute[peer.route] = nil
     waiting.remove(id)
@@ -121,5 +123,5 @@ struct PeerTable {
   }
 
   /// All peers, in order.
-  var all: [Peer] { peers.values.sorted { $0.id < $1.id } }
+  package var all: [Peer] { peers.values.sorted { $0.id < $1.id } }
 }

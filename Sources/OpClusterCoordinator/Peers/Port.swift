@@ -1,14 +1,14 @@
 // One ROUTER with the table of its peers: receives frames, sends messages, and keeps messages for
 // peers that cannot receive now. On the loop's thread.
 
-import OpClusterModel
-import OpClusterSystem
-import OpClusterZeroMQ
+package import OpClusterModel
+package import OpClusterSystem
+package import OpClusterZeroMQ
 
-struct Port: ~Copyable {
+package struct Port: ~Copyable {
   private let socket: Socket
-  private(set) var endpoint: Endpoint
-  var peers = PeerTable()
+  package private(set) var endpoint: Endpoint
+  package var peers = PeerTable()
   /// Peers whose connection has ended; the loop forgets them.
   private var gone: [PeerID] = []
   /// Peers with too many waiting messages; the loop puts them out.
@@ -17,19 +17,19 @@ struct Port: ~Copyable {
   private(set) var census = ConnectionCensus()
 
   /// - Throws: `EADDRINUSE` and other errors of binding.
-  init(_ endpoint: Endpoint, keys: SocketKeys?) throws(SystemError) {
+  package init(_ endpoint: Endpoint, keys: SocketKeys?) throws(SystemError) {
     let fresh = try Socket(role: .router(maximumMessageBytes: Limits.messageBytes), keys: keys)
     try fresh.watchConnections()
     self.endpoint = try fresh.bind(endpoint)
     socket = consume fresh
   }
 
-  mutating func join(_ poller: inout SocketPoller) {
+  package mutating func join(_ poller: inout SocketPoller) {
     isReadableItem = poller.add(socket)
   }
 
   /// Counts the connections and cuts those beyond `most` (A7).
-  mutating func limitConnections(to most: Int, silentPerHost: Int) {
+  package mutating func limitConnections(to most: Int, silentPerHost: Int) {
     census = socket.countConnections(most: most, silentPerHost: silentPerHost)
   }
 
@@ -43,7 +43,7 @@ struct Port: ~Copyable {
   }
 
   /// Receives one frame, if there is one.
-  func receive() -> ReceiveResult { socket.receive() }
+  package func receive() -> ReceiveResult { socket.receive() }
 
   /// The other end of the last frame's connection.
   func lastOrigin() -> ConnectionOrigin? { socket.lastOrigin() }
@@ -59,7 +59,7 @@ struct Port: ~Copyable {
   }
 
   /// Sends a message now, or keeps it in order; drops a peer with too many waiting messages (G27).
-  mutating func send(_ bytes: [UInt8], to id: PeerID, at now: Instant) {
+  package mutating func send(_ bytes: [UInt8], to id: PeerID, at now: Instant) {
     guard let peer = peers[id], !peer.isPutOut else { return }
     guard peer.outbox.isEmpty else { return keep(bytes, for: id) }
     switch socket.send(bytes, to: peer.route) {
@@ -76,7 +76,7 @@ struct Port: ~Copyable {
   }
 
   /// Tries the kept messages again.
-  mutating func flush(at now: Instant) {
+  package mutating func flush(at now: Instant) {
     for id in peers.waiting.sorted() {
       guard let peer = peers[id] else { continue }
       var sent = 0
@@ -98,13 +98,13 @@ struct Port: ~Copyable {
   }
 
   /// The peers that have left since the last call.
-  mutating func takeGone() -> [PeerID] {
+  package mutating func takeGone() -> [PeerID] {
     defer { gone.removeAll(keepingCapacity: true) }
     return gone
   }
 
   /// The peers since the last call that did not read their messages (G27).
-  mutating func takeTooSlow() -> [PeerID] {
+  package mutating func takeTooSlow() -> [PeerID] {
     defer { tooSlow.removeAll(keepingCapacity: true) }
     return tooSlow
   }

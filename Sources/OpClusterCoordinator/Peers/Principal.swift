@@ -1,13 +1,13 @@
 // The identity of a peer, and the rights of each role. Pure values.
 
 import OpClusterKeys
-import OpClusterModel
+package import OpClusterModel
 import OpClusterScheduling
-import OpClusterZeroMQ
+package import OpClusterZeroMQ
 
 /// The identity of a peer, by the key that its connection was admitted with; never by its own
 /// claims (G36).
-enum Principal: Hashable {
+package enum Principal: Hashable {
   /// Over `ipc` or `inproc`: a peer that the file modes admit, which is this user.
   case local
   case known(name: String, role: Role)
@@ -28,7 +28,7 @@ enum Principal: Hashable {
 
   /// The prefix of its submissions' keys, so that equal keys of two submitters do not collide
   /// (G19).
-  var name: String? { if case .known(let name, _) = self { name } else { nil } }
+  package var name: String? { if case .known(let name, _) = self { name } else { nil } }
 }
 
 /// The right that a message needs.

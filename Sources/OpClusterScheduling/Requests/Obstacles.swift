@@ -14,7 +14,7 @@ enum Obstacle: Hashable {
 
   /// `has 2 cpus, it asks for 64`.
   func sentence(_ wanted: DemandClass, at worker: WorkerConversation) -> String {
-    let (demand, capacity) = (wanted.demand, worker.capacity)
+    let (demand, capacity) = (wanted.demand, worker.roomForOne)
     switch self {
     case .type(let type):
       return "does not have the operation type \(type.name) version \(type.version)"
@@ -44,8 +44,8 @@ extension Scheduler {
     let areAlike = candidates.allSatisfy { wanted.obstacle(at: conversations[$0]) == obstacle }
     guard areAlike else { return nil }
     func most<Value: Comparable>(_ value: (Resources) -> Value) -> Value {
-      candidates.dropFirst().reduce(value(conversations[first].capacity)) {
-        max($0, value(conversations[$1].capacity))
+      candidates.dropFirst().reduce(value(conversations[first].roomForOne)) {
+        max($0, value(conversations[$1].roomForOne))
       }
     }
     func sentence(_ asked: String, _ most: String) -> String {
@@ -72,10 +72,11 @@ extension DemandClass {
       let isKnown = worker.types.contains { $0.name == type.name && $0.version == type.version }
       return isKnown ? .schema(type) : .type(type)
     }
-    if demand.cpus > worker.capacity.cpus { return .cpus }
-    if demand.memoryBytes > worker.capacity.memoryBytes { return .memory }
-    if demand.gpus > worker.capacity.gpus { return .gpus }
-    for wanted in demand.custom where wanted.amount > worker.capacity.amount(named: wanted.name) {
+    let room = worker.roomForOne
+    if demand.cpus > room.cpus { return .cpus }
+    if demand.memoryBytes > room.memoryBytes { return .memory }
+    if demand.gpus > room.gpus { return .gpus }
+    for wanted in demand.custom where wanted.amount > room.amount(named: wanted.name) {
       return .resource(wanted.name)
     }
     for requirement in requirements where !requirement.isMet(by: worker.labels) {

@@ -19,7 +19,7 @@ extension Scheduler {
   func forEachLivingGraph(
     _ selection: Selection, after: GraphID? = nil, _ body: (GraphID) -> Bool
   ) {
-    func call(_ number: UInt32) -> Bool {
+    func visit(_ number: UInt32) -> Bool {
       let id = GraphID(number)
       let isSelected =
         selection.labels.isEmpty
@@ -27,13 +27,13 @@ extension Scheduler {
       return isSelected ? body(id) : true
     }
     switch selection.graphs {
-    case .all, .active: graphs.forEachNumber(after: after?.number, call)
+    case .all, .active: graphs.forEachNumber(after: after?.number, visit)
     case .last(let back):
       guard let last = lastGraph(back: back), graphs.contains(last.number) else { return }
-      if after.map({ $0 < last }) ?? true { _ = call(last.number) }
+      if after.map({ $0 < last }) ?? true { _ = visit(last.number) }
     case .numbers(let named):
       for number in livingNumbers(among: named) where after.map({ $0.number < number }) ?? true {
-        if !call(number) { return }
+        if !visit(number) { return }
       }
     }
   }

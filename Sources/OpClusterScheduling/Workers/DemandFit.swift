@@ -7,7 +7,7 @@ extension Scheduler {
   /// Whether a worker could ever run operations of a class.
   func fits(_ worker: UInt32, _ demandClass: Int) -> Bool {
     let kind = classes[demandClass].kind
-    guard conversations[worker].capacity.covers(classes[demandClass].demandClass.demand) else {
+    guard conversations[worker].isLargeEnough(for: classes[demandClass].demandClass.demand) else {
       return false
     }
     if kind < DemandClasses.comparedKinds {

@@ -201,6 +201,8 @@ extension Scheduler {
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     let policy = graphs[id.graph.number].stages[stage].template.retry
     if result.cause == .workerStopped { return !state.runsOnce(id) }
+    // A relay has lost the machine that ran it: a loss as any other.
+    if result.cause == .lost { return state.mayRunAgainAfterLoss(id) }
     // Final: another attempt would get the same argument and the same outputs (S129, S138).
     if result.wasStopped || result.cause == .badArgument || result.cause == .missingInput {
       return false

@@ -10,6 +10,8 @@ struct WorkerConversation: Watchable {
   private(set) var offered = Resources.none
   /// The usable part of it: without the resources of processes that KILL does not end.
   private(set) var capacity = Resources.none { didSet { fittingChanges &+= 1 } }
+  /// The most that one operation can have here; nil: the capacity.
+  private(set) var largest: Resources? { didSet { fittingChanges &+= 1 } }
   /// The attempts with such processes.
   private(set) var unkillable: [AttemptID] = []
   /// Whether its last report named any.
@@ -95,6 +97,7 @@ struct WorkerConversation: Watchable {
     wasHeard = true
     isSuspect = false
     offered = hello.capacity
+    largest = hello.largest
     // None until its first report.
     _ = note(unkillable: [], demand: .none)
     // So that an operation can request one worker by name.
@@ -111,6 +114,25 @@ struct WorkerConversation: Watchable {
     capacity = offered
     if demand != .none { capacity.take(demand) }
     return capacity != before
+  }
+
+  /// Whether an operation with this demand could ever run here.
+  @inline(__always)
+  func isLargeEnough(for demand: Resources) -> Bool {
+    capacity.covers(demand) && (largest.map { $0.covers(demand) } ?? true)
+  }
+
+  /// The most that one operation can have here, for people.
+  var roomForOne: Resources {
+    guard let largest else { return capacity }
+    return Resources(
+      cpus: min(capacity.cpus, largest.cpus),
+      memoryBytes: min(capacity.memoryBytes, largest.memoryBytes),
+      gpus: min(capacity.gpus, largest.gpus),
+      custom: capacity.custom.map {
+        Resources.NamedAmount(
+          name: $0.name, amount: min($0.amount, largest.amount(named: $0.name)))
+      })
   }
 
   /// The capacity that is left beside `taken`.

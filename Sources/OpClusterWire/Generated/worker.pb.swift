@@ -176,6 +176,17 @@ nonisolated struct ProtoWorkerHello: @unchecked Sendable {
   /// Clears the value of `known`. Subsequent reads from it will return its default value.
   mutating func clearKnown() {_uniqueStorage()._known = nil}
 
+  /// The most that one operation can have, where that is less than the capacity: a relay's machines
+  /// have it together, and an operation runs on one of them. Absent: the capacity.
+  var largest: ProtoResources {
+    get {_storage._largest ?? ProtoResources()}
+    set {_uniqueStorage()._largest = newValue}
+  }
+  /// Returns true if `largest` has been explicitly set.
+  var hasLargest: Bool {_storage._largest != nil}
+  /// Clears the value of `largest`. Subsequent reads from it will return its default value.
+  mutating func clearLargest() {_uniqueStorage()._largest = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1087,7 +1098,7 @@ nonisolated extension ProtoWorkerGoodbye: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerHello"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}versions\0\u{1}build\0\u{1}name\0\u{1}session\0\u{1}capacity\0\u{1}labels\0\u{1}types\0\u{1}assigned\0\u{1}executing\0\u{1}known\0\u{c}\u{b}\u{15}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}versions\0\u{1}build\0\u{1}name\0\u{1}session\0\u{1}capacity\0\u{1}labels\0\u{1}types\0\u{1}assigned\0\u{1}executing\0\u{1}known\0\u{1}largest\0\u{c}\u{c}\u{14}")
 
   fileprivate class _StorageClass {
     var _versions: ProtoProtocolVersions? = nil
@@ -1100,6 +1111,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
     var _assigned: ProtoAttempts? = nil
     var _executing: ProtoAttempts? = nil
     var _known: ProtoHistoryMark? = nil
+    var _largest: ProtoResources? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1120,6 +1132,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
       _assigned = source._assigned
       _executing = source._executing
       _known = source._known
+      _largest = source._largest
     }
   }
 
@@ -1148,6 +1161,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
         case 8: try { try decoder.decodeSingularMessageField(value: &_storage._assigned) }()
         case 9: try { try decoder.decodeSingularMessageField(value: &_storage._executing) }()
         case 10: try { try decoder.decodeSingularMessageField(value: &_storage._known) }()
+        case 11: try { try decoder.decodeSingularMessageField(value: &_storage._largest) }()
         default: break
         }
       }
@@ -1190,6 +1204,9 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
       try { if let v = _storage._known {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
       } }()
+      try { if let v = _storage._largest {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1209,6 +1226,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
         if _storage._assigned != rhs_storage._assigned {return false}
         if _storage._executing != rhs_storage._executing {return false}
         if _storage._known != rhs_storage._known {return false}
+        if _storage._largest != rhs_storage._largest {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -46,6 +46,7 @@ extension WorkerHello: WireConvertible {
     // Random for each life of the process: a restarted worker is never taken for the one before.
     proto.session = session.number
     proto.capacity = ProtoResources(capacity)
+    if let largest { proto.largest = ProtoResources(largest) }
     proto.labels = labels.map(\.proto)
     proto.types = types.map(\.proto)
     if !assigned.isEmpty { proto.assigned = ProtoAttempts(assigned) }
@@ -68,6 +69,7 @@ extension WorkerHello: WireConvertible {
       assigned: try proto.assigned.words(Limits.entriesPerMessage, "hello.assigned"),
       executing: try proto.executing.words(Limits.entriesPerMessage, "hello.executing"))
     if proto.hasKnown { known = HistoryMark(proto: proto.known) }
+    if proto.hasLargest { largest = try proto.largest.words("hello.largest") }
   }
 }
 

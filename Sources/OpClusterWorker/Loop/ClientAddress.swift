@@ -1,12 +1,12 @@
 // The address at which operations of this worker reach the coordinator as clients. Pure; any
 // thread.
 
-import OpClusterZeroMQ
+package import OpClusterZeroMQ
 
-enum ClientAddress {
+package enum ClientAddress {
   /// Completes the address that the coordinator gave. A coordinator that serves clients at all
   /// interfaces gives no host; its host is then the one where this worker found it.
-  static func reachable(_ told: String, beside coordinator: Endpoint) -> String {
+  package static func reachable(_ told: String, beside coordinator: Endpoint) -> String {
     let scheme = "tcp://"
     guard told.hasPrefix(scheme), let colon = told.lastIndex(of: ":") else { return told }
     let host = told[told.index(told.startIndex, offsetBy: scheme.utf8.count)..<colon]

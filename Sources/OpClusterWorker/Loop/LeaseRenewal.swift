@@ -9,19 +9,19 @@ import OpClusterProcesses
 import OpClusterSystem
 
 /// The difference between the loop's clock and a clock that continues while the machine sleeps.
-struct SleepWatch {
+package struct SleepWatch {
   /// The lead of the sleepless clock in nanoseconds.
   private(set) var ahead: Int64
   /// A smaller difference is the time between the two reads.
   private static let tolerance: Int64 = 500_000_000
 
   /// Reads both clocks: the one that continues during sleep, and the loop's.
-  typealias Clocks = @Sendable () -> (sleepless: Int64, own: Int64)
+  package typealias Clocks = @Sendable () -> (sleepless: Int64, own: Int64)
   private let clocks: Clocks
 
   /// - Parameter clocks: Replaces the machine's clocks. It must read the sleepless clock first: a
   ///   pause between the two reads then makes the difference, and with it the lease, shorter.
-  init(
+  package init(
     clocks: @escaping Clocks = {
       let sleepless = ExclusiveLease.clock
       return (sleepless, MonotonicClock.now())
@@ -33,7 +33,7 @@ struct SleepWatch {
   }
 
   /// Reads the clocks; returns whether the machine has slept since the last call.
-  mutating func noticeSleep() -> Bool {
+  package mutating func noticeSleep() -> Bool {
     let now = clocks()
     let found = now.sleepless - now.own
     let slept = found - ahead > Self.tolerance

@@ -48,7 +48,6 @@ final class WorkerLoop {
   /// the coordinator a turn of its own.
   static let smallReportInterval = OpClusterModel.Span.milliseconds(5)
   static let smallReport = 16
-  static let chunksWaiting = 64
 
   init(
     _ configuration: WorkerConfiguration, _ registry: OperationRegistry,
@@ -61,7 +60,8 @@ final class WorkerLoop {
     decisions = Decisions(
       session: WorkerSession(UInt64.random(in: 1...UInt64.max)), gpuNames: configuration.givenGPUs)
     now = Instant(nanoseconds: MonotonicClock.now())
-    connection = CoordinatorConnection(at: now)
+    connection = CoordinatorConnection(
+      to: configuration.coordinator, keys: configuration.keys, logger: logger, at: now)
     reports = ReportPace(lastSpoken: now)
     // Block signals before the first thread starts, and before the guard is forked.
     if configuration.handlesSignals {

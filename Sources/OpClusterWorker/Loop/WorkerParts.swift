@@ -1,5 +1,5 @@
-// The parts of a worker's loop: its decisions, its connection with the socket, the poller and the
-// signals, the way to its end. `WorkerLoop` and its extensions change them.
+// The parts of a worker's loop: its decisions, the poller and the signals, the way to its end.
+// `WorkerLoop` and its extensions change them.
 
 import OpClusterAttempts
 import OpClusterExecution
@@ -17,35 +17,6 @@ struct Decisions {
   var templates: [PreparedTemplate?] = []
   /// There is more to start than one turn may.
   var isHurried = false
-}
-
-/// The connection to the coordinator, and the troubles with it.
-struct CoordinatorConnection: ~Copyable {
-  var socket: Socket?
-  var openedAt: Instant
-  /// A message that the socket did not take yet.
-  var unsent: [UInt8]?
-  /// Pieces of logs to send; bounded, further requests get no answer.
-  var chunks: [LogChunk] = []
-  /// The begin of the time without a coordinator.
-  var aloneSince: Instant
-  /// Connected, but without a proper answer to our hello.
-  var isUnanswered = false
-  /// The improper answer.
-  var foreignAnswer = ""
-  /// Consecutive handshakes that the peer broke off.
-  var hangUps = 0
-  /// The reason why trying is useless, before the worker has ever served.
-  var keyRefusal: Refusal?
-  /// The last logged trouble of repeated tries.
-  var toldTrouble = ""
-  var wasTalking = false
-  var hasServed = false
-
-  init(at now: Instant) {
-    openedAt = now
-    aloneSince = now
-  }
 }
 
 /// Everything that wakes the loop.

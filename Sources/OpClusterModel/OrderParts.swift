@@ -1,12 +1,10 @@
 // Splits orders that are too large for one message into several, in order: a turn's orders may
 // carry inputs and commands of any size (G27). Used at the end of a turn.
 
-import OpClusterModel
-
 extension WorkerOrders {
   /// The orders themselves if they fit into one message; else several parts, to be numbered by the
   /// caller. Only the last part acknowledges and forgets, since earlier parts may refer to that.
-  func parts(atMost bytes: Int = Limits.orderBytesPerMessage) -> [WorkerOrders] {
+  package func parts(atMost bytes: Int = Limits.orderBytesPerMessage) -> [WorkerOrders] {
     if isSmall(bytes) { return [self] }
     var parts = OrderParts(of: self, atMost: bytes)
     for template in templates { parts.add(template.weight) { $0.templates.append(template) } }
