@@ -205,7 +205,9 @@ let package = Package(
         "OpClusterZeroMQ",
         "OpClusterModel", arguments,
       ]),
-    .executableTarget(name: "opsim", dependencies: ["OpClusterSimulation", arguments]),
+    .executableTarget(
+      name: "opsim",
+      dependencies: ["OpClusterSimulation", "OpClusterSystem", "OpClusterModel", arguments]),
     .executableTarget(
       name: "opbench",
       dependencies: [

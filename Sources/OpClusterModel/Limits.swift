@@ -111,7 +111,9 @@ public enum Limits {
   public static let waitingBytesPerPrincipal = 32 * 1024 * 1024
   /// Bytes of all waiting messages; beyond any of the three: busy. One message always fits.
   public static let waitingBytes = 64 * 1024 * 1024
-  public static let workers = 4_096
+  /// Workers with a conversation. Each is one connection of `peersPerSocket`, which leaves room for
+  /// those that come back before their former connection is given up.
+  public static let workers = 10_000
   /// Machines behind one relay.
   public static let machinesPerRelay = 1_024
   /// Ended attempts of which a relay knows the machine; for older ones it asks all machines.

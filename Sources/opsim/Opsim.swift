@@ -13,6 +13,7 @@ struct Opsim: AsyncParsableCommand {
     abstract: "Runs simulated clusters: a virtual clock, a bad network, a bad disk.",
     subcommands: [
       RunSeeds.self, RepeatSeed.self, Shrink.self, Replay.self, Mutants.self, Coverage.self,
+      LargeClusterModel.self,
     ],
     defaultSubcommand: RunSeeds.self)
 }

@@ -68,6 +68,33 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
+  // What asks for no cpu fits where none is free.
+  @Test(.checks("S47")) func whatNeedsNoCPUComesBack() {
+    var world = World()
+    world.join("w1", cpus: 0)
+    var many = GraphSubmission(name: "many")
+    many.templates = [noops("many", 600)]
+    many.templates[0].demand = Resources(cpus: .zero, memoryBytes: 1 << 30)
+    world.ask(.submit(many))
+    for _ in 0..<3 {
+      world.now = world.now + .milliseconds(1)
+      for dispatch in world.workers[0].assigned { world.start(0, dispatch.attempt.operation) }
+      for attempt in world.workers[0].executing { world.end(0, attempt.operation) }
+      world.report(0)
+    }
+    for _ in 0..<4 { world.start(0, world.workers[0].assigned[0].attempt.operation) }
+    world.report(0)
+    world.tick(after: .milliseconds(500))
+    let held = world.workers[0].assigned.count
+    #expect(held > 100, "short operations are fetched ahead")
+    world.join("w2", cpus: 0)
+    world.tick(after: .milliseconds(60))
+    world.report(0)
+    #expect(world.workers[0].assigned.count == held - 4)
+    #expect(world.workers[1].assigned.count == 4)
+    #expect(world.brokenInvariant == nil)
+  }
+
   // A higher level does not wait behind what was fetched ahead.
   @Test(.checks("S47")) func aHigherLevelOvertakesWhatWasFetchedAhead() {
     var world = slowWorld(of: 3_000)

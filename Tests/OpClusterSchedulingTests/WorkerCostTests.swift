@@ -89,4 +89,38 @@ import Testing
     let again = looks(&world) { $0.tick(after: .milliseconds(100)) }
     #expect(again < 20, "\(again) looks beside \(count) workers")
   }
+
+  // All workers hold more than they have room for, and nobody else has any: what was fetched ahead
+  // stays there, and no turn of one worker looks at what the others hold.
+  @Test(.checks("G29", "S148"), arguments: [4, 32, 256])
+  func whatNoRecallHelpsIsNotLookedAt(count: Int) {
+    var world = world(workers: count)
+    world.ask(.submit(array(UInt32(count * 100))))
+    for _ in 0..<2 {
+      world.now = world.now + .milliseconds(1)
+      for at in 0..<count {
+        for dispatch in world.workers[at].assigned { world.start(at, dispatch.attempt.operation) }
+        for attempt in world.workers[at].executing { world.end(at, attempt.operation) }
+        world.report(at)
+      }
+    }
+    for at in 0..<count {
+      world.start(at, world.workers[at].assigned[0].attempt.operation)
+      world.report(at)
+      #expect(world.workers[at].assigned.count > 2, "short operations are fetched ahead")
+    }
+    world.tick(after: .milliseconds(500))
+    var most = 0
+    for round in 0..<20 {
+      let at = round * 7 % count
+      world.now = world.now + .milliseconds(60)
+      let running = world.workers[at].executing[0].operation
+      world.end(at, running)
+      world.start(at, world.workers[at].assigned[0].attempt.operation)
+      most = max(most, looks(&world) { $0.report(at) })
+    }
+    #expect(most < 100, "\(most) looks beside \(count) workers")
+    #expect(world.workers.allSatisfy { $0.recalls.isEmpty })
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
 }

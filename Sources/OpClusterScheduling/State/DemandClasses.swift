@@ -17,6 +17,9 @@ struct DemandClass: Hashable, Sendable {
   /// share it.
   var stage: OperationID?
 
+  /// Whether it runs at workers and asks for no cpus.
+  fileprivate var needsNoCPU: Bool { !isInside && demand.cpus <= .zero }
+
   init(_ template: OperationTemplate) {
     demand = template.demand
     requirements = template.requirements
@@ -86,6 +89,8 @@ struct DemandClasses: Sendable {
   /// and each worker is compared with a kind that is new. At most `unusedKindsKept`.
   private var unusedKinds: [Int] = []
   private static let unusedKindsKept = 16
+  /// The number of living classes that ask for no cpus, and do not run inside.
+  private var withoutCPUs = 0
   /// The number of living kinds of each bit.
   private var kindsOfBit: [Int] = Array(repeating: 0, count: 64)
   // Looked up, never iterated
@@ -112,6 +117,8 @@ struct DemandClasses: Sendable {
   var count: Int { entries.count - freeSlots.count }
   var slots: Int { entries.count }
   var kindSlots: Int { kinds.count }
+  /// Whether an operation may fit where no cpu is free.
+  var hasWithoutCPUs: Bool { withoutCPUs > 0 }
 
   /// The entry of a class that a stage uses.
   subscript(number: Int) -> Entry {
@@ -171,6 +178,7 @@ struct DemandClasses: Sendable {
       entries.append(entry)
     }
     numbers[demandClass] = number
+    if demandClass.needsNoCPU { withoutCPUs += 1 }
     return (number, isNew ? kind : nil)
   }
 
@@ -200,6 +208,7 @@ struct DemandClasses: Sendable {
     if recent?.number == number { recent = nil }
     let (gone, kind) = (entries[number].demandClass, entries[number].kind)
     numbers[gone] = nil
+    if gone.needsNoCPU { withoutCPUs -= 1 }
     // Frees the memory of long members.
     entries[number].demandClass.requirements = []
     entries[number].demandClass.types = []

@@ -64,6 +64,13 @@ struct RankCounts: Equatable, Sendable {
     return .max
   }
 
+  /// The lowest service of an entry; the highest number if there is none.
+  @inline(__always)
+  var lowestService: UInt8 {
+    for service in 0..<Rank.services where byService[service] > 0 { return UInt8(service) }
+    return .max
+  }
+
   private func levels(of queue: UInt32) -> SIMD8<UInt32> {
     if queue == self.queue { return levels }
     return others.isEmpty ? .zero : others[queue] ?? .zero

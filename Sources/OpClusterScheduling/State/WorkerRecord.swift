@@ -54,6 +54,10 @@ struct WorkerRecord: Watchable {
   @inline(__always)
   var lowestLevel: UInt8 { assignedByRank.lowestLevel }
 
+  /// The lowest service of what is assigned; the highest number if nothing is.
+  @inline(__always)
+  var lowestService: UInt8 { assignedByRank.lowestService }
+
   /// At least the number of further operations of any rank that may be assigned.
   @inline(__always)
   func mostRoom(within window: UInt32) -> UInt32 {

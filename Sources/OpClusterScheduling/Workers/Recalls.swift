@@ -23,9 +23,11 @@ extension Scheduler {
     guard workerIndex.whole.surplusSince <= turn.now else { return }
     renewLines()
     let now = turn.now
+    let chance = surplusChance()
     // Cached: nothing becomes free meanwhile.
     var rooms: [RoomKey: UInt32] = [:]
-    for number in workerIndex.workers(&looks, where: { $0.surplusSince <= now }) {
+    let due = workerIndex.workers(&looks) { $0.surplusSince <= now && chance.admits($0) }
+    for number in due {
       if workers[number].isDraining {
         for id in state.operations(at: WorkerID(number)) { state.askRecall(id, into: &turn) }
         continue
@@ -34,6 +36,32 @@ extension Scheduler {
         (turn.now - conversations[number].busySince).seconds > WorkerConversation.patience
       if isSlow { recallSurplus(of: number, &rooms, into: &turn) }
     }
+  }
+
+  /// What a recall may help. In a cluster that is full, and where nothing of higher rank waits,
+  /// none does, and the workers with surplus are not looked at in each turn.
+  private struct SurplusChance {
+    /// Whether some worker may have room for something.
+    var hasRoom: Bool
+    /// Whether something waits that goes before operations of its own queue at workers.
+    var isOvertaken: Bool
+    /// The highest service in which something waits; -1 if nothing does.
+    var highestService: Int
+
+    func admits(_ summary: WorkerSummary) -> Bool {
+      // One that drains gives all back, whether that helps or not.
+      summary.surplusSince == .distantPast || hasRoom || isOvertaken
+        || Int(summary.surplusService) < highestService
+    }
+  }
+
+  private func surplusChance() -> SurplusChance {
+    let whole = workerIndex.whole
+    let services = 0..<Rank.services
+    return SurplusChance(
+      hasRoom: whole.takers > 0 && (whole.free.cpus > 0 || classes.hasWithoutCPUs),
+      isOvertaken: services.contains { lineIndex.whole($0).isPeculiar },
+      highestService: services.last { lineIndex.whole($0).lines > 0 } ?? -1)
   }
 
   private mutating func recallSurplus(
@@ -45,14 +73,16 @@ extension Scheduler {
     // Earlier unanswered recalls will use the room as well.
     var used: UInt32 = 0
     // The lowest service and level first, and among equals the newest.
-    let there = state.operations(at: WorkerID(worker)).enumerated().map { at, id in
+    let unstarted = state.unstarted(at: WorkerID(worker))
+    looks += unstarted.count
+    let there = unstarted.enumerated().map { at, id in
       let rank = state.rank(of: id, graphs[id.graph.number].stageNumber(of: id.index))
       return (id: id, order: (rank.service, rank.level, -at))
     }
     for (id, _) in there.sorted(by: { $0.order < $1.order }) where surplus > 0 && free.isOverdrawn {
       let graph = id.graph.number
       let cell = graphs[graph].cell(id.index)
-      guard cell.isAssigned, id != conversations[worker].reservation else { continue }
+      guard id != conversations[worker].reservation else { continue }
       let stage = graphs[graph].stageNumber(of: id.index)
       let demandClass = graphs[graph].stages[stage].demandClass
       surplus -= 1

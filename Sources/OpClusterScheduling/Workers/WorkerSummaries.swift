@@ -104,6 +104,7 @@ extension Scheduler {
     } else if free(worker).isOverdrawn {
       summary.surplusSince =
         conversations[worker].busySince + Span.fractionalSeconds(WorkerConversation.patience)
+      summary.surplusService = workers[worker].lowestService
     }
   }
 

@@ -33,7 +33,9 @@ struct WorkerSummary: Equatable, Sendable {
   var surplusDue = Instant.distantFuture
   /// since when that may be recalled,
   var surplusSince = Instant.distantFuture
-  /// and when the room ends, because nothing has ended for long.
+  /// and the lowest service of it;
+  var surplusService = UInt8.max
+  /// when the room ends, because nothing has ended for long.
   var roomEnds = Instant.distantFuture
 
   struct Fitting: Equatable, Sendable {
@@ -63,6 +65,7 @@ struct WorkerSummary: Equatable, Sendable {
     due = min(one.due, other.due)
     surplusDue = min(one.surplusDue, other.surplusDue)
     surplusSince = min(one.surplusSince, other.surplusSince)
+    surplusService = min(one.surplusService, other.surplusService)
     roomEnds = min(one.roomEnds, other.roomEnds)
   }
 

@@ -1,5 +1,5 @@
-// The future happenings, in order of virtual time; equal moments in order of planning. Owned by the
-// world.
+// The future happenings, in order of virtual time; equal moments in order of planning. Owned by a
+// world; the model of a large cluster has happenings of its own.
 
 import OpClusterModel
 
@@ -32,11 +32,11 @@ enum Happening: Sendable {
 }
 
 /// A binary heap ordered by moments.
-struct Agenda: Sendable {
+struct Agenda<What: Sendable>: Sendable {
   private struct Entry {
     var at: Instant
     var order: UInt64
-    var what: Happening
+    var what: What
     func isBefore(_ other: Entry) -> Bool { (at, order) < (other.at, other.order) }
   }
   private var heap: [Entry] = []
@@ -44,7 +44,7 @@ struct Agenda: Sendable {
 
   var isEmpty: Bool { heap.isEmpty }
 
-  mutating func plan(_ what: Happening, at moment: Instant) {
+  mutating func plan(_ what: What, at moment: Instant) {
     planned += 1
     heap.append(Entry(at: moment, order: planned, what: what))
     var child = heap.count - 1
@@ -54,7 +54,7 @@ struct Agenda: Sendable {
     }
   }
 
-  mutating func next() -> (at: Instant, what: Happening)? {
+  mutating func next() -> (at: Instant, what: What)? {
     guard let first = heap.first else { return nil }
     let last = heap.removeLast()
     if !heap.isEmpty {

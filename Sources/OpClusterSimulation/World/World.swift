@@ -11,7 +11,7 @@ final class World {
   let mutant: Mutant?
   let tracer: Tracer
   var now = Instant(nanoseconds: 1_000_000_000)
-  var agenda = Agenda()
+  var agenda = Agenda<Happening>()
   let mishaps: [Mishap]
   /// The replayed script; nil: the seed decides.
   let script: WorldScript?

@@ -51,6 +51,26 @@ extension ClusterState {
     }
   }
 
+  /// The unstarted operations at a worker, in the order of handing over; each once. Looks back as
+  /// far as the oldest of them, past few that run.
+  func unstarted(at worker: WorkerID) -> [OperationID] {
+    var left = workers[worker.number].assigned
+    var (found, seen): ([OperationID], Set<OperationID>) = ([], [])
+    var at = workers[worker.number].operations.count
+    while left > 0, at > 0 {
+      at -= 1
+      let id = workers[worker.number].operations[at]
+      guard graphs.contains(id.graph.number) else { continue }
+      let cell = graphs[id.graph.number].cell(id.index)
+      guard cell.worker == worker.number, cell.isAssigned, seen.insert(id).inserted else {
+        continue
+      }
+      found.append(id)
+      left -= 1
+    }
+    return found.reversed()
+  }
+
   /// Begins the running attempt; the operation's isExecuting becomes true with the first (S12).
   mutating func begin(_ id: OperationID, into turn: inout SchedulingTurn) {
     let graph = id.graph.number
