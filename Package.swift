@@ -17,6 +17,9 @@ import PackageDescription
 //   shown       Presentation, below all that speaks to people at a shell
 //   words       Model ─────────────┴────────────────┴────────────┴───────────────┘
 //
+//   relays      oprelay on Relay: the brain Rack, above Execution; Worker's connection upwards,
+//               Coordinator's port and gate downwards
+//
 //   examples    opexamples, opexampleworker; OpClusterExamples on OpCluster; ExampleMaterials
 
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")

@@ -1,7 +1,8 @@
-// A relay between a real coordinator and real machines: batches run through it, and go on when it or
-// a machine dies.
+// A relay between a real coordinator and real machines: batches run through it, and go on when it
+// or a machine dies.
 
 import Citations
+import Glibc
 import OpClusterClient
 import OpClusterModel
 import RealCluster
@@ -34,8 +35,7 @@ import Testing
     #expect(submitted.status == 0, "\(submitted.error)")
   }
 
-  /// Arrays, dependencies, outputs and logs as without a relay; both machines get work, and what one
-  /// operation asks for is on one machine.
+  /// Arrays, dependencies, outputs and logs as without a relay.
   @Test func batchesRunThroughARelay() async throws {
     try await withRack { cluster in
       try await submit(
@@ -44,7 +44,10 @@ import Testing
         operations:
           part:
             array: 1-12
-            run: 'sleep 0.05; echo "part $OP_INDEX of $OP_GRAPH"; echo "v=$OP_INDEX" >> "$OP_OUTPUT"'
+            run: |
+              sleep 0.05
+              echo "part $OP_INDEX of $OP_GRAPH"
+              echo "v=$OP_INDEX" >> "$OP_OUTPUT"
           sum: {needs: part, run: "echo total"}
         """, cluster)
       let waited = try await cluster.opbatch("wait", "1")
@@ -100,7 +103,11 @@ import Testing
         operations:
           part:
             array: 1-4
-            run: 'cd \(cluster.folder); [ -e go ] && exit 0; echo $PPID > worker-$OP_INDEX; sleep 1000'
+            run: |
+              cd \(cluster.folder)
+              if [ -e go ]; then exit 0; fi
+              echo $PPID > worker-$OP_INDEX
+              sleep 1000
         """, cluster)
       try await eventually("all run") {
         (1...4).allSatisfy { !text(of: "\(cluster.folder)/worker-\($0)").isEmpty }
@@ -109,6 +116,33 @@ import Testing
       try await cluster.kill("w1")
       try await cluster.kill("w2")
       try cluster.startWorker("w2")
+      let waited = try await cluster.opbatch("wait", "1")
+      #expect(waited.status == 0, "\(waited.output) \(waited.error)")
+    }
+  }
+
+  /// A relay that stands still is given up, and what it had is given to it again when it goes on:
+  /// nothing of it is left running beside that.
+  @Test(.checks("S147")) func aRelayStandsStill() async throws {
+    try await withRack { cluster in
+      try await submit(
+        """
+        version: 1
+        operations:
+          part:
+            array: 1-20
+            run: 'sleep 0.3; echo done'
+        """, cluster)
+      let connection = try await cluster.connect()
+      try await eventually("some run") {
+        try await connection.graphs(Selection(graphs: .all)).first?.counts[.executing] ?? 0 > 0
+      }
+      cluster.daemon("rack")?.signal(SIGSTOP)
+      try await eventually("it is given up") {
+        try await connection.workers().isEmpty
+      }
+      cluster.daemon("rack")?.signal(SIGCONT)
+      await connection.close()
       let waited = try await cluster.opbatch("wait", "1")
       #expect(waited.status == 0, "\(waited.output) \(waited.error)")
     }
