@@ -15,8 +15,8 @@ struct Compare: ParsableCommand {
   @Argument(help: "The folder of the one build.") var before: String
   @Argument(help: "The folder of the other.") var after: String
 
-  @Option(name: .shortAndLong, help: "Workloads, separated by commas (default: all).")
-  var workloads = Workload.allCases.map(\.rawValue).joined(separator: ",")
+  @Option(name: .shortAndLong, help: "Workloads, separated by commas (default: all but W15).")
+  var workloads = Workload.usual.map(\.rawValue).joined(separator: ",")
 
   @Option(help: "Pairs of runs of each; medians are shown.")
   var runs = 5
