@@ -89,4 +89,36 @@ import Testing
     let again = looks(&world) { $0.tick(after: .milliseconds(100)) }
     #expect(again < 20, "\(again) looks beside \(count) workers")
   }
+
+  // Who is due a little later is spoken to with the others: a thousand workers do not wake the
+  // coordinator a thousand times.
+  @Test(.checks("G22", "G29")) func heartbeatsLeaveTogether() {
+    var world = World()
+    for at in 0..<100 {
+      world.now = world.now + .milliseconds(1)
+      world.join("w\(at)")
+    }
+    world.tick(after: .milliseconds(901))
+    #expect(world.turn.atOnce.count == 100)
+    world.tick(after: .milliseconds(500))
+    #expect(world.turn.atOnce.isEmpty)
+    world.tick(after: .milliseconds(500))
+    #expect(world.turn.atOnce.count == 100)
+  }
+
+  // In the middle of a turn, when some have been heard of: the others are not gone through again.
+  @Test(.checks("G29"), arguments: [4, 32, 256])
+  func theNextDeadlineCostsWhatHasChanged(count: Int) throws {
+    var world = world(workers: count)
+    world.tick(after: .milliseconds(500))
+    let next = world.nextReport(of: count / 2)
+    let report = try #require(next)
+    var turn = SchedulingTurn()
+    turn.begin(at: world.now, wall: .unknown)
+    world.scheduler.handle(report, into: &turn)
+    var steps = 0
+    let deadline = world.scheduler.nextDeadline(&steps)
+    #expect(steps <= 2, "\(steps) looks beside \(count) workers")
+    #expect(deadline == world.scheduler.nextDeadlineOfAll())
+  }
 }

@@ -83,6 +83,8 @@ struct PeerTable {
   private var peers: [PeerID: Peer] = [:]
   /// The number of greeted peers.
   private(set) var greeted = 0
+  /// The others, which have not been welcomed or were put out.
+  private var strangers: Set<PeerID> = []
   /// The peers with messages in the outbox.
   private(set) var waiting: Set<PeerID> = []
 
@@ -97,6 +99,7 @@ struct PeerTable {
   mutating func add(_ id: PeerID, _ sender: Sender, _ principal: Principal, at now: Instant) {
     numberByRoute[sender.connection] = id
     peers[id] = Peer(id: id, sender, principal, at: now)
+    strangers.insert(id)
   }
 
   /// Changes a peer; does nothing if it does not exist.
@@ -108,7 +111,10 @@ struct PeerTable {
     let before = peers.values[at].isGreeted
     let result = body(&peers.values[at])
     let peer = peers.values[at]
-    if peer.isGreeted != before { greeted += peer.isGreeted ? 1 : -1 }
+    if peer.isGreeted != before {
+      greeted += peer.isGreeted ? 1 : -1
+      if peer.isGreeted { strangers.remove(id) } else { strangers.insert(id) }
+    }
     if peer.outbox.isEmpty { waiting.remove(id) } else { waiting.insert(id) }
     return result
   }
@@ -117,8 +123,12 @@ struct PeerTable {
     guard let peer = peers.removeValue(forKey: id) else { return }
     numberByRoute[peer.route] = nil
     waiting.remove(id)
+    strangers.remove(id)
     if peer.isGreeted { greeted -= 1 }
   }
+
+  /// The peers that are not greeted, in order. Costs nothing for those that are.
+  var ungreeted: [Peer] { strangers.sorted().compactMap { peers[$0] } }
 
   /// All peers, in order.
   var all: [Peer] { peers.values.sorted { $0.id < $1.id } }

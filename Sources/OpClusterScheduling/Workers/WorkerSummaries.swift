@@ -82,7 +82,7 @@ extension Scheduler {
 
   /// When something must be said to the worker or decided about it. A silent one is due when its
   /// lease ends; any other at its next heartbeat, or when it becomes suspect.
-  private func noteDeadlines(of worker: UInt32, in summary: inout WorkerSummary) {
+  func noteDeadlines(of worker: UInt32, in summary: inout WorkerSummary) {
     let hasPeer = conversations[worker].peer != nil
     summary.isSilent = !hasPeer || conversations[worker].isSuspect
     if summary.isSilent {
