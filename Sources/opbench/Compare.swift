@@ -68,8 +68,8 @@ struct Compare: ParsableCommand {
     defer { try? FileManager.default.removeItem(atPath: place) }
     do {
       // The shell writes to the file, and is gone when the program begins.
-      try Spawning.wait(
-        for: Spawning.start([
+      try Spawning.awaitEnd(
+        of: Spawning.spawn([
           "/bin/sh", "-c", "output=$1; shift; exec \"$@\" > \"$output\"", "sh", "\(place)/lines",
           "\(folder)/opbench", "run", "-w", workload, "--runs", "1", "--skip-foundation", "--json",
         ]))

@@ -39,10 +39,10 @@ enum MeasuredCluster {
         try await awaitWorkers(workers, cluster.connection)
         try await Follower(cluster.connection).run(Graphs.independent(warmUp))
         let result = try await body(cluster)
-        try await crowd.end()
+        try crowd.end()
         return result
       } catch {
-        try await crowd.end()
+        try crowd.end()
         throw error
       }
     }
@@ -54,7 +54,7 @@ enum MeasuredCluster {
     let end = ContinuousClock().now + .seconds(60)
     while ContinuousClock().now < end {
       if case .workers(let rows) = try await connection.request(.workers, timeout: .seconds(10)),
-        rows.count(where: { $0.state == .connected }) >= count
+        rows.filter({ $0.state == .connected }).count >= count
       {
         return
       }
@@ -117,4 +117,9 @@ func processorSeconds(of process: Int32) -> Double {
     let fields = contents(ofFile: "\(folder)/\(thread)/schedstat")?.split(separator: " ") ?? []
     return sum + (fields.first.flatMap { Double($0) } ?? 0) / 1e9
   }
+}
+
+/// A small text file, whole; nil if it cannot be read.
+func contents(ofFile path: String) -> String? {
+  try? String(contentsOfFile: path, encoding: .utf8)
 }

@@ -63,7 +63,7 @@ struct Opbench: AsyncParsableCommand {
         }
         if let value = try workload.measureFloor() { floor["", default: []].append(value) }
       }
-      report.add(workload, ours: ours, foundation: theirs[""], floor: floor[""])
+      report.addRows(workload, ours: ours, foundation: theirs[""], floor: floor[""])
     }
   }
 }

@@ -39,10 +39,9 @@ final class WorkerCrowd: Sendable {
   /// Ends all workers without a word, and waits for their threads.
   ///
   /// - Throws: The first trouble of a thread, which has ended its workers before.
-  func end() async throws {
+  func end() throws {
     order.isOver.store(true, ordering: .relaxed)
-    let threads = self.threads.withLock { $0 }
-    try await onThread { for thread in threads { thread.join() } }
+    for thread in threads.withLock({ $0 }) { thread.join() }
     if let trouble = order.trouble { throw trouble }
   }
 }

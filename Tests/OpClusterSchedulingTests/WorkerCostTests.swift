@@ -121,4 +121,32 @@ import Testing
     #expect(steps <= 2, "\(steps) looks beside \(count) workers")
     #expect(deadline == world.scheduler.nextDeadlineOfAll())
   }
+
+  private func endAtOnce(_ at: Int, _ world: inout World) {
+    for dispatch in world.workers[at].assigned {
+      world.workers[at].outbox.append(.finished(dispatch.attempt, .success))
+    }
+    world.workers[at].assigned = []
+    world.report(at)
+  }
+
+  // One place has become free: one operation comes back, not one from each of the slow.
+  @Test(.checks("S47", "S148"), arguments: [4, 32])
+  func aFreePlaceRecallsAsManyAsItTakes(count: Int) throws {
+    var world = world(workers: count)
+    world.ask(.submit(array(UInt32(count * 12))))
+    let queue = try #require(world.scheduler.queues.numbers.first)
+    while !world.scheduler.queues[queue].line.isEmpty {
+      world.now = world.now + .milliseconds(40)
+      for at in 0..<count where !world.scheduler.queues[queue].line.isEmpty {
+        endAtOnce(at, &world)
+      }
+    }
+    for at in 0..<count { world.workers[at].answersRecalls = false }
+    world.tick(after: .milliseconds(500))
+    #expect(world.workers.count { $0.assigned.count > 1 } > 1)
+    world.join("free", cpus: 1)
+    world.tick(after: .milliseconds(60))
+    #expect(world.workers.reduce(0) { $0 + $1.recalls.count } == 1)
+  }
 }

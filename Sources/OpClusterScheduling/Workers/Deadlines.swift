@@ -31,6 +31,7 @@ extension Scheduler {
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
     if let alarm = alarms.min { consider(alarm.until) }
     if let nextRestEnd { consider(nextRestEnd) }
+    if let look = surplusLooks.deadline { consider(look) }
     if let exclusivesFrom { consider(exclusivesFrom) }
     // A silent worker is checked regularly: a later tick would look like a pause of the
     // coordinator, and would extend the silence again and again (F6).

@@ -11,39 +11,45 @@ extension Scheduler {
     if workers[worker.number].isDraining { return false }
     commit(.workerDraining(worker), into: &turn)
     _ = turn.orders(for: worker)
-    recallSurplus(into: &turn)
+    recallSurplus(haveLinesChanged: true, into: &turn)
     return true
   }
 
   /// Recalls unstarted operations that a worker was given beyond its capacity and will not start
   /// soon, if that helps: another worker has room, or something more urgent waits (S47). A draining
   /// worker returns all of them.
-  mutating func recallSurplus(into turn: inout SchedulingTurn) {
+  ///
+  /// - Parameter haveLinesChanged: Whether something more urgent may wait than before. Otherwise
+  ///   most turns end here: while all are busy, only those are looked at that have become slow.
+  mutating func recallSurplus(haveLinesChanged: Bool, into turn: inout SchedulingTurn) {
     renewIndex(at: turn.now)
-    guard workerIndex.whole.surplusSince <= turn.now else { return }
+    let slow = surplusLooks.workers(
+      in: workerIndex, haveLinesChanged: haveLinesChanged, at: turn.now, &looks)
+    if slow.isEmpty { return }
     renewLines()
-    let now = turn.now
-    // Cached: nothing becomes free meanwhile.
-    var rooms: [RoomKey: UInt32] = [:]
-    for number in workerIndex.workers(&looks, where: { $0.surplusSince <= now }) {
+    // Nothing becomes free meanwhile.
+    var rooms = SurplusRooms()
+    var operations = 0
+    for number in slow where workers.contains(number) {
       if workers[number].isDraining {
         for id in state.operations(at: WorkerID(number)) { state.askRecall(id, into: &turn) }
         continue
       }
       let isSlow =
         (turn.now - conversations[number].busySince).seconds > WorkerConversation.patience
-      if isSlow { recallSurplus(of: number, &rooms, into: &turn) }
+      guard isSlow else { continue }
+      operations += Int(workers[number].assigned)
+      recallSurplus(of: number, &rooms, into: &turn)
     }
+    surplusLooks.note(operations, at: turn.now)
   }
 
   private mutating func recallSurplus(
-    of worker: UInt32, _ rooms: inout [RoomKey: UInt32], into turn: inout SchedulingTurn
+    of worker: UInt32, _ rooms: inout SurplusRooms, into turn: inout SchedulingTurn
   ) {
     let window = conversations[worker].prefetch(at: turn.now)
     var surplus = workers[worker].assigned - min(window, workers[worker].assigned)
     var free = free(worker)
-    // Earlier unanswered recalls will use the room as well.
-    var used: UInt32 = 0
     // The lowest service and level first, and among equals the newest.
     let there = state.operations(at: WorkerID(worker)).enumerated().map { at, id in
       let rank = state.rank(of: id, graphs[id.graph.number].stageNumber(of: id.index))
@@ -57,25 +63,33 @@ extension Scheduler {
       let demandClass = graphs[graph].stages[stage].demandClass
       surplus -= 1
       free.giveBack(classes[demandClass].demandClass.demand)
-      if cell.flags.contains(.recalling) {
-        used += 1
-        continue
-      }
       // An operation that others could not start, or may not be given, has no room there.
       let queue = graphs[graph].queue(of: id.index, stage: stage).number
       let lined = RoomKey(
         demandClass: state.classInLine(graph, stage, id.index),
         pool: queues[queue].settings.pool.isEmpty ? nil : queue)
-      let all = rooms[lined] ?? room(for: lined)
-      rooms[lined] = all
+      // Earlier unanswered recalls will use the room as well.
+      if cell.flags.contains(.recalling) {
+        rooms.used[lined, default: 0] += 1
+        continue
+      }
+      let all = rooms.all[lined] ?? room(for: lined)
+      rooms.all[lined] = all
       let room = all - min(all, self.room(for: lined, at: worker))
-      if used < room, graphs[graph].unable[id.index] == nil {
-        used += 1
+      if rooms.used[lined, default: 0] < room, graphs[graph].unable[id.index] == nil {
+        rooms.used[lined, default: 0] += 1
         state.askRecall(id, into: &turn)
       } else if isOvertaken(id, stage, at: turn.now) {
         state.askRecall(id, into: &turn)
       }
     }
+  }
+
+  /// The room of all workers together, and how much of it what was recalled will use: one free
+  /// place brings back one operation, however many workers have some to give.
+  private struct SurplusRooms {
+    var all: [RoomKey: UInt32] = [:]
+    var used: [RoomKey: UInt32] = [:]
   }
 
   private struct RoomKey: Hashable {
