@@ -214,8 +214,9 @@ let package = Package(
     .executableTarget(
       name: "opbench",
       dependencies: [
-        "OpCluster", "OpClusterScheduling", "OpClusterOperations", "OpClusterClient",
-        "OpClusterWire", "OpClusterModel", arguments,
+        "OpCluster", "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations",
+        "OpClusterClient", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
+        "OpClusterModel", arguments,
       ]),
 
     // tests, a target for each of the above; all of them can say which rules they check

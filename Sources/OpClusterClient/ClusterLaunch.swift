@@ -37,7 +37,7 @@ struct ClusterLaunch {
     // An embedded coordinator that has gone does not come back.
     var patience: [String] = []
     if case .lifeline = attachment { patience = ["--exit-when-unreachable", "10"] }
-    for number in 1...workers {
+    for number in 1..<workers + 1 {
       try launch(
         worker, name: "opworker-\(number)",
         [

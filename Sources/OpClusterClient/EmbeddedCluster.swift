@@ -5,7 +5,7 @@
 public final class EmbeddedCluster: Sendable {
   /// The parts to start.
   public struct Settings: Sendable {
-    /// The number of workers, 1…64.
+    /// The number of workers, 1…64; set to 0 afterwards, others join at `workerAddress`.
     public var workers: Int
     /// CPUs of each worker; nil: an equal share of the machine's, at least one.
     public var cpusPerWorker: Int?
@@ -36,6 +36,10 @@ public final class EmbeddedCluster: Sendable {
   public let connection: ClusterConnection
   /// The address for other programs of this user.
   public var address: String { connection.address }
+  /// The address for workers that this process does not start; for measurements.
+  package var workerAddress: String { folder.workerAddress }
+  /// The coordinator's state folder; for measurements.
+  package let stateFolder: String
   private let folder: ClusterFolder
   private let daemons: [DaemonProcess]
 
@@ -45,11 +49,12 @@ public final class EmbeddedCluster: Sendable {
   }
 
   private init(
-    connection: ClusterConnection, folder: ClusterFolder, daemons: [DaemonProcess]
+    connection: ClusterConnection, folder: ClusterFolder, launch: ClusterLaunch
   ) {
     self.connection = connection
     self.folder = folder
-    self.daemons = daemons
+    stateFolder = launch.state
+    daemons = launch.daemons
   }
 
   /// Starts everything and returns when all workers have joined.
@@ -66,7 +71,7 @@ public final class EmbeddedCluster: Sendable {
       let connection = try await launch.start(
         workers: settings.workers, offer: SharedOffer(cpusPerWorker: settings.cpusPerWorker),
         workerExecutable: settings.workerExecutable, deadline: settings.deadline)
-      return EmbeddedCluster(connection: connection, folder: folder, daemons: launch.daemons)
+      return EmbeddedCluster(connection: connection, folder: folder, launch: launch)
     } catch {
       await launch.end(grace: .seconds(1))
       folder.remove()

@@ -158,7 +158,7 @@ extension ExecutionCore {
     link.noteHeard(through: max(orders.heard, orders.acknowledged))
     if isFenced, link.holdsFence(at: now) { isFenced = false }
     // A heartbeat without content has no number.
-    if orders.number == 0, orders.isHeartbeat { return }
+    if orders.number == 0, orders.isHeartbeat { return link.joinBeat(at: now) }
     if orders.number <= link.ordersTaken {
       late += 1
       return

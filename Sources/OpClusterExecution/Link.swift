@@ -60,6 +60,15 @@ struct Link: Sendable {
 
   mutating func heard(at now: Instant) { lastHeard = now }
 
+  /// Brings the own heartbeats together with the coordinator's: one that is soon due answers now,
+  /// and another comes earlier, so that the next one answers. So each side wakes once for both.
+  mutating func joinBeat(at now: Instant) {
+    let (left, half) = (nextHeartbeat - now, timing.heartbeat / 2)
+    // The last one was spoken just before: they are together.
+    if left > timing.heartbeat - timing.heartbeat / 16 { return }
+    nextHeartbeat = left <= half ? min(nextHeartbeat, now) : now + half
+  }
+
   /// When exclusive operations are killed here (`FENCE`, G16). It counts from the worker's last
   /// heard message, not from the coordinator's: if only one direction is cut, the coordinator
   /// regards this worker as lost while its own messages still arrive.

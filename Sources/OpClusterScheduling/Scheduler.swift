@@ -41,6 +41,8 @@ public struct Scheduler: Sendable {
   /// The workers that have changed since the others refused all that sleeps in the lines; at most
   /// `FreshWorkers.few`, else all count as changed.
   var freshWorkers = FreshWorkers()
+  /// Which workers are looked at, because they hold what others could start.
+  var surplusLooks = SurplusLooks()
   /// Queues with classes that no worker could ever run; some have none any more.
   var restingQueues: [UInt32] = []
   /// By demand class. Looked up, never iterated.

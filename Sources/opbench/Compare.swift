@@ -15,8 +15,8 @@ struct Compare: ParsableCommand {
   @Argument(help: "The folder of the one build.") var before: String
   @Argument(help: "The folder of the other.") var after: String
 
-  @Option(name: .shortAndLong, help: "Workloads, separated by commas (default: all).")
-  var workloads = Workload.allCases.map(\.rawValue).joined(separator: ",")
+  @Option(name: .shortAndLong, help: "Workloads, separated by commas (default: all but W15).")
+  var workloads = Workload.usual.map(\.rawValue).joined(separator: ",")
 
   @Option(help: "Pairs of runs of each; medians are shown.")
   var runs = 5
@@ -68,8 +68,8 @@ struct Compare: ParsableCommand {
     defer { try? FileManager.default.removeItem(atPath: place) }
     do {
       // The shell writes to the file, and is gone when the program begins.
-      try Spawning.wait(
-        for: Spawning.start([
+      try Spawning.awaitEnd(
+        of: Spawning.spawn([
           "/bin/sh", "-c", "output=$1; shift; exec \"$@\" > \"$output\"", "sh", "\(place)/lines",
           "\(folder)/opbench", "run", "-w", workload, "--runs", "1", "--skip-foundation", "--json",
         ]))

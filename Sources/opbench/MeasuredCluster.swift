@@ -22,7 +22,52 @@ enum MeasuredCluster {
     _ setting: Setting = .usual, workers: Int = 2,
     _ body: (EmbeddedCluster) async throws -> Result
   ) async throws -> Result {
-    var settings = EmbeddedCluster.Settings(workers: workers, cpusPerWorker: 1)
+    try await start(setting, workers: workers) { cluster in
+      try await Follower(cluster.connection).run(Graphs.independent(200))
+      return try await body(cluster)
+    }
+  }
+
+  /// Workers of one cpu each that are threads of this process, and no processes. They are warmed up
+  /// by as much as is measured: how much a worker gets at once follows from what it has done.
+  static func useCrowd<Result>(
+    of workers: Int, warmUp: UInt32, _ body: (EmbeddedCluster) async throws -> Result
+  ) async throws -> Result {
+    try await start(.usual, workers: 0) { cluster in
+      let crowd = try WorkerCrowd(of: workers, at: cluster.workerAddress)
+      do {
+        try await awaitWorkers(workers, cluster.connection)
+        try await Follower(cluster.connection).run(Graphs.independent(warmUp))
+        let result = try await body(cluster)
+        try crowd.end()
+        return result
+      } catch {
+        try crowd.end()
+        throw error
+      }
+    }
+  }
+
+  private static func awaitWorkers(
+    _ count: Int, _ connection: ClusterConnection
+  ) async throws {
+    let end = ContinuousClock().now + .seconds(60)
+    while ContinuousClock().now < end {
+      if case .workers(let rows) = try await connection.request(.workers, timeout: .seconds(10)),
+        rows.filter({ $0.state == .connected }).count >= count
+      {
+        return
+      }
+      try await Task.sleep(for: .milliseconds(100))
+    }
+    throw Follower.NotSucceeded(description: "\(count) workers did not join within a minute")
+  }
+
+  private static func start<Result>(
+    _ setting: Setting, workers: Int, _ body: (EmbeddedCluster) async throws -> Result
+  ) async throws -> Result {
+    var settings = EmbeddedCluster.Settings(cpusPerWorker: 1)
+    settings.workers = workers
     switch setting {
     case .usual: break
     // Below the ports that the kernel gives to clients.
@@ -32,7 +77,6 @@ enum MeasuredCluster {
     defer { settings.state.map { try? FileManager.default.removeItem(atPath: $0) } }
     let cluster = try await EmbeddedCluster.start(settings)
     do {
-      try await Follower(cluster.connection).run(Graphs.independent(200))
       let result = try await body(cluster)
       await cluster.end()
       return result
@@ -73,4 +117,9 @@ func processorSeconds(of process: Int32) -> Double {
     let fields = contents(ofFile: "\(folder)/\(thread)/schedstat")?.split(separator: " ") ?? []
     return sum + (fields.first.flatMap { Double($0) } ?? 0) / 1e9
   }
+}
+
+/// A small text file, whole; nil if it cannot be read.
+func contents(ofFile path: String) -> String? {
+  try? String(contentsOfFile: path, encoding: .utf8)
 }

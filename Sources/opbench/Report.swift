@@ -2,8 +2,6 @@
 // title; some figures are better when they are larger and some when they are smaller, so that
 // nothing here compares them with a bound.
 
-import FoundationEssentials
-
 /// One row for each series of a workload. A figure stands beside those that the same run has of
 /// Foundation's queue and of a bare floor, since two runs on a busy machine cannot be compared.
 struct Report {
@@ -21,7 +19,7 @@ struct Report {
   init(isJSON: Bool) { self.isJSON = isJSON }
 
   /// JSON lines are printed at once: a long run that is interrupted leaves what it has measured.
-  mutating func add(
+  mutating func addRows(
     _ workload: Workload, ours: [String: [Double]], foundation: [Double]?, floor: [Double]?
   ) {
     for series in ours.keys.sorted() {
@@ -79,9 +77,4 @@ extension [Double] {
     let middle = sorted.count / 2
     return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
   }
-}
-
-/// A small text file, whole; nil if it cannot be read.
-func contents(ofFile path: String) -> String? {
-  try? String(contentsOfFile: path, encoding: .utf8)
 }

@@ -11,7 +11,7 @@ struct SpawnFloor: ParsableCommand {
   @Argument var count: Int
 
   func run() throws {
-    for _ in 0..<count { try Spawning.wait(for: Spawning.start(["/bin/true"])) }
+    for _ in 0..<count { try Spawning.awaitEnd(of: Spawning.spawn(["/bin/true"])) }
   }
 }
 
@@ -22,9 +22,9 @@ extension Workload {
     guard self == .processes else { return nil }
     let start = ContinuousClock().now
     let loops = try (0..<2).map { _ in
-      try Spawning.start([Spawning.ownPath, "spawn-floor", "1000"])
+      try Spawning.spawn([Spawning.ownPath, "spawn-floor", "1000"])
     }
-    for loop in loops { try Spawning.wait(for: loop) }
+    for loop in loops { try Spawning.awaitEnd(of: loop) }
     return 2_000 / ((ContinuousClock().now - start) / .seconds(1))
   }
 }
@@ -38,7 +38,7 @@ enum Spawning {
   static var ownPath: String { CommandLine.arguments[0] }
 
   /// A bare posix_spawn.
-  static func start(_ arguments: [String]) throws -> pid_t {
+  static func spawn(_ arguments: [String]) throws -> pid_t {
     var pid: pid_t = 0
     var pointers: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
     unsafe pointers.append(nil)
@@ -49,7 +49,7 @@ enum Spawning {
   }
 
   /// Any status but 0 ends the benchmark.
-  static func wait(for pid: pid_t) throws {
+  static func awaitEnd(of pid: pid_t) throws {
     var status: Int32 = 0
     while unsafe waitpid(pid, &status, 0) < 0 {
       if errno != EINTR { throw Failed(description: "cannot wait for process \(pid)") }

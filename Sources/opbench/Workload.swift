@@ -12,8 +12,13 @@ enum Workload: String, CaseIterable {
   case durability = "W8"
   case submissions = "W9"
   case events = "W10"
+  case crowd = "W11"
   case commands = "W13"
   case protection = "W14"
+  case millions = "W15"
+
+  /// Those that are run unless some are named: all that take minutes and not longer.
+  static let usual = allCases.filter { $0 != .millions }
 
   var title: String {
     switch self {
@@ -27,8 +32,10 @@ enum Workload: String, CaseIterable {
     case .durability: "submitting an array of 100,000, milliseconds until durable"
     case .submissions: "10,000 submissions of one operation, per second"
     case .events: "events of the past, per second"
+    case .crowd: "1,000 workers"
     case .commands: "100,000 x /bin/true, coordinator's processor, microseconds each"
     case .protection: "100,000 independent no-ops, per second"
+    case .millions: "10,000,000 no-ops through one coordinator"
     }
   }
 
@@ -66,6 +73,8 @@ enum Workload: String, CaseIterable {
         ("to one subscriber", try await Measurements.events(of: 100_000, to: 1)),
         ("to 100 together", try await Measurements.events(of: 10_000, to: 100)),
       ]
+    case .crowd:
+      return try await Measurements.crowd(of: 1_000, operations: 1_000_000)
     case .commands:
       return try await Measurements.coordinatorPerCommand(100_000)
     case .protection:
@@ -75,6 +84,8 @@ enum Workload: String, CaseIterable {
         ("durable", 100_000 / (try await Measurements.run(graph, on: .usual))),
         ("neither", 100_000 / (try await Measurements.run(graph, on: .volatile))),
       ]
+    case .millions:
+      return try await Measurements.manyMillions(10)
     }
   }
 }

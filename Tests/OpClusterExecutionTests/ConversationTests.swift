@@ -130,6 +130,26 @@ import Testing
     #expect(rig.core.counts.late == 0)
   }
 
+  // The own heartbeats come with the coordinator's, whatever lay between them at first, and are no
+  // more than those.
+  @Test(.checks("G22"), arguments: [0, 10, 200, 400, 600, 990])
+  func heartbeatsComeTogether(apart milliseconds: Int64) {
+    var rig = Self.started()
+    rig.advance(.milliseconds(milliseconds))
+    var told: [Instant] = []
+    let earlier = rig.messages.count
+    for _ in 1...8 {
+      rig.advance(.milliseconds(950))
+      let before = rig.messages.count
+      rig.advance(.milliseconds(50))
+      let beat = WorkerOrders(conversation: rig.conversation!, number: 0, acknowledged: 0)
+      rig.apply(.message(.orders(beat)))
+      if rig.messages.count > before { told.append(rig.now) }
+    }
+    #expect(told.count >= 6)
+    #expect(rig.messages.count - earlier <= 8 + 2)
+  }
+
   // A refusal within a conversation: everything begins anew, soon.
   @Test func refusedWithinAConversation() {
     var rig = Self.started()

@@ -123,4 +123,64 @@ import Testing
     #expect(world.workers.allSatisfy { $0.recalls.isEmpty })
     #expect(world.scheduler.brokenInvariant() == nil)
   }
+
+  // Who is due a little later is spoken to with the others: a thousand workers do not wake the
+  // coordinator a thousand times.
+  @Test(.checks("G22", "G29")) func heartbeatsLeaveTogether() {
+    var world = World()
+    for at in 0..<100 {
+      world.now = world.now + .milliseconds(1)
+      world.join("w\(at)")
+    }
+    world.tick(after: .milliseconds(901))
+    #expect(world.turn.atOnce.count == 100)
+    world.tick(after: .milliseconds(500))
+    #expect(world.turn.atOnce.isEmpty)
+    world.tick(after: .milliseconds(500))
+    #expect(world.turn.atOnce.count == 100)
+  }
+
+  // In the middle of a turn, when some have been heard of: the others are not gone through again.
+  @Test(.checks("G29"), arguments: [4, 32, 256])
+  func theNextDeadlineCostsWhatHasChanged(count: Int) throws {
+    var world = world(workers: count)
+    world.tick(after: .milliseconds(500))
+    let next = world.nextReport(of: count / 2)
+    let report = try #require(next)
+    var turn = SchedulingTurn()
+    turn.begin(at: world.now, wall: .unknown)
+    world.scheduler.handle(report, into: &turn)
+    var steps = 0
+    let deadline = world.scheduler.nextDeadline(&steps)
+    #expect(steps <= 2, "\(steps) looks beside \(count) workers")
+    #expect(deadline == world.scheduler.nextDeadlineOfAll())
+  }
+
+  private func endAtOnce(_ at: Int, _ world: inout World) {
+    for dispatch in world.workers[at].assigned {
+      world.workers[at].outbox.append(.finished(dispatch.attempt, .success))
+    }
+    world.workers[at].assigned = []
+    world.report(at)
+  }
+
+  // One place has become free: one operation comes back, not one from each of the slow.
+  @Test(.checks("S47", "S148"), arguments: [4, 32])
+  func aFreePlaceRecallsAsManyAsItTakes(count: Int) throws {
+    var world = world(workers: count)
+    world.ask(.submit(array(UInt32(count * 12))))
+    let queue = try #require(world.scheduler.queues.numbers.first)
+    while !world.scheduler.queues[queue].line.isEmpty {
+      world.now = world.now + .milliseconds(40)
+      for at in 0..<count where !world.scheduler.queues[queue].line.isEmpty {
+        endAtOnce(at, &world)
+      }
+    }
+    for at in 0..<count { world.workers[at].answersRecalls = false }
+    world.tick(after: .milliseconds(500))
+    #expect(world.workers.count { $0.assigned.count > 1 } > 1)
+    world.join("free", cpus: 1)
+    world.tick(after: .milliseconds(60))
+    #expect(world.workers.reduce(0) { $0 + $1.recalls.count } == 1)
+  }
 }

@@ -73,6 +73,8 @@ extension CoordinatorLoop {
     work.turn.begin(at: now, wall: .now)
     work.hasInput = false
     let start = Instant.now
+    // Asked before anything is heard: what that changes is due in the next turn.
+    let isTickDue = now >= nextTick
     hear()
     for peer in work.pendingGone {
       work.hasInput = true
@@ -100,8 +102,6 @@ extension CoordinatorLoop {
   }
 
   // MARK: - Waiting
-
-  private var isTickDue: Bool { now >= nextTick }
 
   /// At least twice per heartbeat, so that the scheduler can distinguish its own pause from
   /// silence.

@@ -257,7 +257,7 @@ extension CoordinatorLoop {
     for peer in clients.peers.all {
       attend(peer, isAwaiting: peer.requestsInFlight > 0 || subscriptions.follows(peer.id))
     }
-    for peer in workers.peers.all where !peer.isGreeted && isStale(peer) {
+    for peer in workers.peers.ungreeted where isStale(peer) {
       workers.peers.remove(peer.id)
     }
   }

@@ -83,6 +83,8 @@ package struct PeerTable {
   private var peers: [PeerID: Peer] = [:]
   /// The number of greeted peers.
   private(set) var greeted = 0
+  /// The others, which have not been welcomed or were put out.
+  private var strangers: Set<PeerID> = []
   /// The peers with messages in the outbox.
   package private(set) var waiting: Set<PeerID> = []
 
@@ -99,6 +101,7 @@ package struct PeerTable {
   ) {
     numberByRoute[sender.connection] = id
     peers[id] = Peer(id: id, sender, principal, at: now)
+    strangers.insert(id)
   }
 
   /// Changes a peer; does nothing if it does not exist.
@@ -110,7 +113,10 @@ package struct PeerTable {
     let before = peers.values[at].isGreeted
     let result = body(&peers.values[at])
     let peer = peers.values[at]
-    if peer.isGreeted != before { greeted += peer.isGreeted ? 1 : -1 }
+    if peer.isGreeted != before {
+      greeted += peer.isGreeted ? 1 : -1
+      if peer.isGreeted { strangers.remove(id) } else { strangers.insert(id) }
+    }
     if peer.outbox.isEmpty { waiting.remove(id) } else { waiting.insert(id) }
     return result
   }
@@ -119,8 +125,12 @@ package struct PeerTable {
     guard let peer = peers.removeValue(forKey: id) else { return }
     numberByRoute[peer.route] = nil
     waiting.remove(id)
+    strangers.remove(id)
     if peer.isGreeted { greeted -= 1 }
   }
+
+  /// The peers that are not greeted, in order. Costs nothing for those that are.
+  var ungreeted: [Peer] { strangers.sorted().compactMap { peers[$0] } }
 
   /// All peers, in order.
   package var all: [Peer] { peers.values.sorted { $0.id < $1.id } }

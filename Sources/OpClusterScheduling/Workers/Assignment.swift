@@ -17,10 +17,11 @@ extension Scheduler {
     if !doubtful.isEmpty { returnDoubtful() }
     noteChanges(at: turn.now)
     // Neither a line nor a worker has changed: there is nothing to give, and nothing to take back.
-    if !lineIndex.hasAwake, freshWorkers.isEmpty { return }
+    if !lineIndex.hasAwake, freshWorkers.isEmpty, !surplusLooks.isDue(at: turn.now) { return }
+    let haveLinesChanged = lineIndex.hasAwake
     // Repeated until nothing changes: a join point that ends here may make others ready.
     repeat { assignOnce(into: &turn) } while lineIndex.hasAwake
-    recallSurplus(into: &turn)
+    recallSurplus(haveLinesChanged: haveLinesChanged, into: &turn)
   }
 
   private mutating func noteChanges(at now: Instant) {
@@ -284,8 +285,10 @@ extension Scheduler {
   }
 
   /// How many of a candidate's operations its worker gets: as many as it takes, but no more than
-  /// its share, so that the others get some. Looks at as many of them as decide that. Never 0.
-  /// Rounded up, so that fewer operations than workers still make a portion of one.
+  /// its share of the run, so that the others get some. Looks at no more than it gives; those
+  /// behind them may have left the line and count all the same, which makes the share a little
+  /// larger. Never 0. Rounded up, so that fewer operations than workers still make a portion of
+  /// one.
   private func portion(
     of candidate: Line.Candidate, _ stage: Int, _ choice: WorkerChoice, atMost most: UInt32,
     bytes: Int, _ pass: inout AssignmentPass
@@ -295,16 +298,11 @@ extension Scheduler {
       choice.count, most, conversations[choice.worker].count(fitting: bytes))
     if isTry(choice.worker, first) { count = 1 }
     if count <= 1 { return 1 }
-    let eligible = max(choice.eligible, 1)
-    // No more are looked at than can matter: this many times the eligible workers already gives a
-    // full portion.
-    let (others, isTooMuch) = (count - 1).multipliedReportingOverflow(by: eligible)
-    let bound = min(isTooMuch ? .max - 1 : others, LineHeads.most - 1) + 1
+    let share = (candidate.run.count - 1) / max(choice.eligible, 1) + 1
+    let bound = min(count, share, queues[queueNumber(of: first, stage)].room, LineHeads.most)
     let valid = state.standing(
-      candidate.run, candidate.level, stage, from: candidate.valid,
-      atMost: min(bound, candidate.run.count, queues[queueNumber(of: first, stage)].room),
-      &pass.steps)
-    return min(count, valid, max((valid + eligible - 1) / eligible, 1))
+      candidate.run, candidate.level, stage, from: candidate.valid, atMost: bound, &pass.steps)
+    return max(min(valid, bound), 1)
   }
 
   private func queueNumber(of id: OperationID, _ stage: Int) -> UInt32 {

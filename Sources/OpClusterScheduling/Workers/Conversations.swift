@@ -274,11 +274,18 @@ extension Scheduler {
     ringAlarms(into: &turn)
   }
 
-  /// The workers to which a tick has something to say, or about which something to decide.
+  /// The workers to which a tick has something to say, or about which something to decide. Whoever
+  /// is due a little later comes along: a thousand that are spoken to one by one wake the
+  /// coordinator, and by their answers wake it again, a thousand times for each heartbeat.
   private mutating func workersDue(at now: Instant) -> [UInt32] {
     renewIndex(at: now)
-    return workerIndex.workers(&looks) { $0.due <= now }
+    if workerIndex.whole.due > now { return [] }
+    let soon = now + earlyBeat
+    return workerIndex.workers(&looks) { $0.due <= soon }
   }
+
+  /// How much earlier than it is due a heartbeat may leave.
+  private var earlyBeat: Span { timing.heartbeat / 8 }
 
   /// Lets the silence of workers whose welcome still waits for the disk begin now.
   private mutating func excuseWelcomed(_ durable: CommitIndex, at now: Instant) {
@@ -314,7 +321,7 @@ extension Scheduler {
     // Not to a suspect: a worker that hears but is not heard would keep its lease past its loss
     // (S147), and would not look for a better connection.
     guard let peer = conversations[number].peer, !conversations[number].isSuspect,
-      turn.now - conversations[number].lastSpoken >= timing.heartbeat
+      turn.now - conversations[number].lastSpoken >= timing.heartbeat - earlyBeat
     else { return }
     conversations[number].lastSpoken = turn.now
     var beat = WorkerOrders(

@@ -4,13 +4,26 @@ import HeapModule
 public import OpClusterModel
 
 extension Scheduler {
-  /// The moment when the next `tick` is due; nil if nothing is awaited.
+  /// The moment when the next `tick` is due; nil if nothing is awaited. While a turn is open it may
+  /// be too early, but never too late.
   public func nextDeadline() -> Instant? {
-    // A change that no turn has closed yet: only tests ask in between.
-    guard conversations.changed.isEmpty, workers.changed.isEmpty else {
-      return nextDeadlineOfAll()
+    var steps = 0
+    return nextDeadline(&steps)
+  }
+
+  /// The same. Costs a look at each worker that has changed and is not in the index yet, which has
+  /// its earlier deadlines as well.
+  func nextDeadline(_ steps: inout Int) -> Instant? {
+    var whole = workerIndex.whole
+    for number in conversations.changed + workers.changed {
+      steps += 1
+      guard workers.contains(number), conversations.contains(number) else { continue }
+      let before = whole
+      var own = WorkerSummary()
+      noteDeadlines(of: number, in: &own)
+      whole.merge(before, own)
     }
-    return nextDeadline(of: workerIndex.whole)
+    return nextDeadline(of: whole)
   }
 
   private func nextDeadline(of whole: WorkerSummary) -> Instant? {
@@ -18,6 +31,7 @@ extension Scheduler {
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
     if let alarm = alarms.min { consider(alarm.until) }
     if let nextRestEnd { consider(nextRestEnd) }
+    if let look = surplusLooks.deadline { consider(look) }
     if let exclusivesFrom { consider(exclusivesFrom) }
     // A silent worker is checked regularly: a later tick would look like a pause of the
     // coordinator, and would extend the silence again and again (F6).

@@ -11,48 +11,37 @@ extension Scheduler {
     if workers[worker.number].isDraining { return false }
     commit(.workerDraining(worker), into: &turn)
     _ = turn.orders(for: worker)
-    recallSurplus(into: &turn)
+    recallSurplus(haveLinesChanged: true, into: &turn)
     return true
   }
 
   /// Recalls unstarted operations that a worker was given beyond its capacity and will not start
   /// soon, if that helps: another worker has room, or something more urgent waits (S47). A draining
   /// worker returns all of them.
-  mutating func recallSurplus(into turn: inout SchedulingTurn) {
+  ///
+  /// - Parameter haveLinesChanged: Whether something more urgent may wait than before. Otherwise
+  ///   most turns end here: while all are busy, only those are looked at that have become slow.
+  mutating func recallSurplus(haveLinesChanged: Bool, into turn: inout SchedulingTurn) {
     renewIndex(at: turn.now)
-    guard workerIndex.whole.surplusSince <= turn.now else { return }
+    guard workerIndex.whole.surplusSince <= turn.now else { return surplusLooks.noneIsSlow() }
     renewLines()
-    let now = turn.now
-    let chance = surplusChance()
-    // Cached: nothing becomes free meanwhile.
-    var rooms: [RoomKey: UInt32] = [:]
-    let due = workerIndex.workers(&looks) { $0.surplusSince <= now && chance.admits($0) }
-    for number in due {
+    let slow = surplusLooks.workers(
+      in: workerIndex, surplusChance(), haveLinesChanged: haveLinesChanged, at: turn.now, &looks)
+    // Nothing becomes free meanwhile.
+    var rooms = SurplusRooms()
+    var operations = 0
+    for number in slow where workers.contains(number) {
       if workers[number].isDraining {
         for id in state.operations(at: WorkerID(number)) { state.askRecall(id, into: &turn) }
         continue
       }
       let isSlow =
         (turn.now - conversations[number].busySince).seconds > WorkerConversation.patience
-      if isSlow { recallSurplus(of: number, &rooms, into: &turn) }
+      guard isSlow else { continue }
+      operations += Int(workers[number].assigned)
+      recallSurplus(of: number, &rooms, into: &turn)
     }
-  }
-
-  /// What a recall may help. In a cluster that is full, and where nothing of higher rank waits,
-  /// none does, and the workers with surplus are not looked at in each turn.
-  private struct SurplusChance {
-    /// Whether some worker may have room for something.
-    var hasRoom: Bool
-    /// Whether something waits that goes before operations of its own queue at workers.
-    var isOvertaken: Bool
-    /// The highest service in which something waits; -1 if nothing does.
-    var highestService: Int
-
-    func admits(_ summary: WorkerSummary) -> Bool {
-      // One that drains gives all back, whether that helps or not.
-      summary.surplusSince == .distantPast || hasRoom || isOvertaken
-        || Int(summary.surplusService) < highestService
-    }
+    surplusLooks.note(operations, at: turn.now)
   }
 
   private func surplusChance() -> SurplusChance {
@@ -65,13 +54,11 @@ extension Scheduler {
   }
 
   private mutating func recallSurplus(
-    of worker: UInt32, _ rooms: inout [RoomKey: UInt32], into turn: inout SchedulingTurn
+    of worker: UInt32, _ rooms: inout SurplusRooms, into turn: inout SchedulingTurn
   ) {
     let window = conversations[worker].prefetch(at: turn.now)
     var surplus = workers[worker].assigned - min(window, workers[worker].assigned)
     var free = free(worker)
-    // Earlier unanswered recalls will use the room as well.
-    var used: UInt32 = 0
     // The lowest service and level first, and among equals the newest.
     let unstarted = state.unstarted(at: WorkerID(worker))
     looks += unstarted.count
@@ -87,25 +74,33 @@ extension Scheduler {
       let demandClass = graphs[graph].stages[stage].demandClass
       surplus -= 1
       free.giveBack(classes[demandClass].demandClass.demand)
-      if cell.flags.contains(.recalling) {
-        used += 1
-        continue
-      }
       // An operation that others could not start, or may not be given, has no room there.
       let queue = graphs[graph].queue(of: id.index, stage: stage).number
       let lined = RoomKey(
         demandClass: state.classInLine(graph, stage, id.index),
         pool: queues[queue].settings.pool.isEmpty ? nil : queue)
-      let all = rooms[lined] ?? room(for: lined)
-      rooms[lined] = all
+      // Earlier unanswered recalls will use the room as well.
+      if cell.flags.contains(.recalling) {
+        rooms.used[lined, default: 0] += 1
+        continue
+      }
+      let all = rooms.all[lined] ?? room(for: lined)
+      rooms.all[lined] = all
       let room = all - min(all, self.room(for: lined, at: worker))
-      if used < room, graphs[graph].unable[id.index] == nil {
-        used += 1
+      if rooms.used[lined, default: 0] < room, graphs[graph].unable[id.index] == nil {
+        rooms.used[lined, default: 0] += 1
         state.askRecall(id, into: &turn)
       } else if isOvertaken(id, stage, at: turn.now) {
         state.askRecall(id, into: &turn)
       }
     }
+  }
+
+  /// The room of all workers together, and how much of it what was recalled will use: one free
+  /// place brings back one operation, however many workers have some to give.
+  private struct SurplusRooms {
+    var all: [RoomKey: UInt32] = [:]
+    var used: [RoomKey: UInt32] = [:]
   }
 
   private struct RoomKey: Hashable {

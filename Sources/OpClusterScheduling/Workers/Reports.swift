@@ -42,13 +42,18 @@ extension Scheduler {
     if report.entries.isEmpty { return }
     // Empty orders carry the acknowledgement, which leaves when the facts below are durable.
     _ = turn.orders(for: worker)
-    var ended = 0
+    var (ended, atOnce) = (0, 0)
     for at in report.entries.indices {
       if isStartOfNext(report.entries, at) { continue }
-      if take(report.entries[at], from: worker, into: &turn) { ended += 1 }
+      let end = take(report.entries[at], from: worker, into: &turn)
+      if end == .none { continue }
+      ended += 1
+      if end == .atOnce, at == 0 || !isStartOfNext(report.entries, at - 1) { atOnce += 1 }
     }
     // The rate of ends is what `prefetch` measures a worker's speed by.
-    if ended > 0 { conversations[number].noteEnded(ended, at: turn.now) }
+    if ended > 0 {
+      conversations[number].noteEnded(ended, atOnce: atOnce == ended, at: turn.now)
+    }
   }
 
   /// Processes that KILL does not end take resources of the worker that operations cannot have. The
@@ -72,23 +77,32 @@ extension Scheduler {
     return true
   }
 
-  /// Handles one entry of a report. Returns whether it ended an attempt that counts for the speed
-  /// of a worker: failed starts take no time.
+  /// What an entry says of the speed of its worker.
+  private enum MeasuredEnd {
+    /// It ended nothing, or a start that failed: that takes no time.
+    case none
+    case later
+    /// The start was told by no report before.
+    case atOnce
+  }
+
+  /// Handles one entry of a report.
   private mutating func take(
     _ entry: WorkerReport.Entry, from worker: WorkerID, into turn: inout SchedulingTurn
-  ) -> Bool {
+  ) -> MeasuredEnd {
     let id = entry.attempt.operation
-    if case .cancelTaken = entry { return false }
+    if case .cancelTaken = entry { return .none }
     guard isCurrent(entry.attempt, worker) else {
       turnAway(entry.attempt, of: worker, into: &turn)
-      return false
+      return .none
     }
     switch entry {
     case .started(let attempt), .alreadyStarted(let attempt):
       takeStart(attempt, worker, into: &turn)
     case .finished(_, let result):
+      let isUnbegun = graphs[id.graph.number].cell(id.index).isAssigned
       conclude(id, result, by: worker, into: &turn)
-      return result.cause != .cannotStart
+      return result.cause == .cannotStart ? .none : isUnbegun ? .atOnce : .later
     case .recalled:
       if graphs[id.graph.number].cell(id.index).isAssigned { commit(.recalled, id, into: &turn) }
     case .progress(_, let fraction, let text):
@@ -97,7 +111,7 @@ extension Scheduler {
     case .cancelTaken:
       break
     }
-    return false
+    return .none
   }
 
   /// A start is told once: a repetition finds the attempt begun. One that overtook its cancellation

@@ -157,14 +157,25 @@ struct WorkerConversation: Watchable {
     return wanted > 0 ? UInt32(wanted) : 0
   }
   private static let prefetchSeconds = 0.010
+  /// So long at least a worker that has more to start collects what it reports, in seconds.
+  private static let betweenReports = 0.002
   /// After this time without an end, in seconds, the earlier rate is no longer valid.
   static let patience = 0.050
 
   /// Updates the rate after a report that ended this number of attempts.
-  mutating func noteEnded(_ count: Int, at now: Instant) {
+  ///
+  /// - Parameter atOnce: Whether each of them began and ended between two reports. If more time has
+  ///   passed, the rest was the way of the messages, and the worker is at least as fast as that.
+  ///   Among a thousand workers each is far away: it would seem slow, and be given one operation
+  ///   for each time to and fro.
+  mutating func noteEnded(_ count: Int, atOnce: Bool, at now: Instant) {
     let elapsed = max((now - busySince).seconds, 0.000_05)
-    rate = rate * 0.5 + Double(count) / elapsed * 0.5
     busySince = now
+    if atOnce, elapsed > Self.betweenReports {
+      rate = max(rate, rate * 0.5 + Double(count) / Self.betweenReports * 0.5)
+    } else {
+      rate = rate * 0.5 + Double(count) / elapsed * 0.5
+    }
   }
 
   // MARK: - Orders

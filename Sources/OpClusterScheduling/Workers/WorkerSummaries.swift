@@ -17,7 +17,11 @@ extension Scheduler {
     let others = state.takeChangedWorkers()
     if numbers != others { numbers += others }
     if isDue {
-      numbers += workerIndex.workers(&looks) { $0.roomEnds < now || $0.surplusDue <= tick }
+      let due = workerIndex.workers(&looks) { $0.roomEnds < now || $0.surplusDue <= tick }
+      for number in due where workerIndex[number].map({ $0.surplusDue <= tick }) ?? false {
+        surplusLooks.fresh.append(number)
+      }
+      numbers += due
     }
     // A worker may be changed in both registries and due as well; each is summed up once.
     if numbers.count > 1 {
@@ -82,7 +86,7 @@ extension Scheduler {
 
   /// When something must be said to the worker or decided about it. A silent one is due when its
   /// lease ends; any other at its next heartbeat, or when it becomes suspect.
-  private func noteDeadlines(of worker: UInt32, in summary: inout WorkerSummary) {
+  func noteDeadlines(of worker: UInt32, in summary: inout WorkerSummary) {
     let hasPeer = conversations[worker].peer != nil
     summary.isSilent = !hasPeer || conversations[worker].isSuspect
     if summary.isSilent {
@@ -99,9 +103,13 @@ extension Scheduler {
       + Span(nanoseconds: Int64(WorkerConversation.patience * 1.1e9))
     // Checked once; the remaining surplus does not wait for time.
     if surplus > lastTick { summary.surplusDue = surplus }
+    let free = free(worker)
     if workers[worker].isDraining {
       summary.surplusSince = .distantPast
-    } else if free(worker).isOverdrawn {
+    } else if free.isOverdrawn {
+      var others = free
+      others.cpus = .zero
+      summary.lacksOthers = others.isOverdrawn
       summary.surplusSince =
         conversations[worker].busySince + Span.fractionalSeconds(WorkerConversation.patience)
       summary.surplusService = workers[worker].lowestService

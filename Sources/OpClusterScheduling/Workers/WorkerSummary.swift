@@ -33,9 +33,11 @@ struct WorkerSummary: Equatable, Sendable {
   var surplusDue = Instant.distantFuture
   /// since when that may be recalled,
   var surplusSince = Instant.distantFuture
-  /// and the lowest service of it;
+  /// the lowest service of it,
   var surplusService = UInt8.max
-  /// when the room ends, because nothing has ended for long.
+  /// whether one has more of it than it has of anything but cpus,
+  var lacksOthers = false
+  /// and when the room ends, because nothing has ended for long.
   var roomEnds = Instant.distantFuture
 
   struct Fitting: Equatable, Sendable {
@@ -66,6 +68,7 @@ struct WorkerSummary: Equatable, Sendable {
     surplusDue = min(one.surplusDue, other.surplusDue)
     surplusSince = min(one.surplusSince, other.surplusSince)
     surplusService = min(one.surplusService, other.surplusService)
+    lacksOthers = one.lacksOthers || other.lacksOthers
     roomEnds = min(one.roomEnds, other.roomEnds)
   }
 
@@ -74,6 +77,10 @@ struct WorkerSummary: Equatable, Sendable {
     // Without anything below it, the level makes no difference.
     Int(lowestLevel) >= rank.level ? room[rank.service] : mostRoom
   }
+
+  /// Whether one of the workers may have room for what others hold and do not start. What needs no
+  /// cpus waits only where something else is lacking.
+  var mayTakeSurplus: Bool { free.cpus > 0 || lacksOthers }
 
   /// Whether one of the workers may keep room for this demand.
   func mayReserve(_ demand: DemandAmounts) -> Bool {
