@@ -324,10 +324,15 @@ extension ExecutionCore {
   private static func blame(_ reason: StopReason, _ result: inout AttemptResult) {
     switch reason {
     case .timeout: result.cause = .timeout
-    case .workerStop: if !result.isSuccess { result.cause = .workerStopped }
+    case .workerStop:
+      if result.isSuccess { return }
+      result.cause = .workerStopped
+      // Nobody cancelled it: it is tried elsewhere, and what waits for its end waits on (G10).
+      result.wasStopped = false
     case .fence:
       if result.isSuccess { return }
       result.cause = .workerStopped
+      result.wasStopped = false
       result.diagnostic = fenceDiagnostic
     case .cancel:
       // A success in spite of the stop is kept (S99); a failure counts as a consequence of the

@@ -24,8 +24,15 @@ public struct WorkerOffer: Hashable, Sendable {
 
 extension ExecutionCore {
   /// Offers something else from now on; the coordinator learns of it by another hello. What runs
-  /// keeps its room, so that less than nothing may be left for a while. Costs the templates.
-  public mutating func offer(_ offer: WorkerOffer, at now: Instant) {
+  /// keeps its room, so that less than nothing may be left for a while. What has not begun is given
+  /// back if it has become too large, or if a label or a type is gone that it may have been given
+  /// for. Costs the templates and the attempts.
+  public mutating func offer(
+    _ offer: WorkerOffer, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    let isPoorer =
+      !identity.labels.allSatisfy { offer.labels.contains($0) }
+      || !identity.types.allSatisfy { offer.types.contains($0) }
     var taken = identity.capacity
     taken.take(available)
     available = offer.capacity
@@ -37,6 +44,12 @@ extension ExecutionCore {
     for at in templates.indices {
       let demand = queue.classes[Int(templates[at].demandClass)].demand
       templates[at].isPossible = identity.isLargeEnough(for: demand)
+    }
+    for slot in attempts.used where attempts[slot].state.isAssigned {
+      guard isPoorer || !templates[Int(attempts[slot].template.position)].isPossible else {
+        continue
+      }
+      change(slot, .recall, at: now, into: &effects)
     }
     disconnected(at: now)
   }

@@ -27,7 +27,7 @@ extension RackCore {
     if found != placements.count {
       problems.append("\(placements.count) placements, \(found) at machines")
     }
-    let lost = stopped.filter { placements[$0] == nil }
+    let lost = stopped.keys.filter { placements[$0] == nil }
     if !lost.isEmpty { problems.append("\(lost.count) stopped attempts are nowhere") }
     let placed = waiting.filter { placements[$0.launch.attempt] != nil }
     if !placed.isEmpty { problems.append("\(placed.count) attempts wait and are placed") }

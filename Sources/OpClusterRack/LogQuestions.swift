@@ -15,25 +15,27 @@ struct LogQuestions: Sendable {
   /// By the coordinator's number of the request.
   fileprivate(set) var asks: [UInt64: Ask] = [:]
   /// The machines of attempts that ended lately.
-  private var holders: [AttemptID: UInt32] = [:]
+  private var holders: [AttemptID: WorkerSession] = [:]
   private var order = Deque<AttemptID>()
 
   /// Notes where an attempt has ended.
-  mutating func note(_ attempt: AttemptID, at machine: UInt32) {
+  mutating func note(_ attempt: AttemptID, at machine: WorkerSession) {
     if holders.updateValue(machine, forKey: attempt) == nil { order.append(attempt) }
     if order.count > Limits.endedAttemptsPerRelay, let oldest = order.popFirst() {
       holders[oldest] = nil
     }
   }
 
-  func holder(of attempt: AttemptID) -> UInt32? { holders[attempt] }
+  func holder(of attempt: AttemptID) -> WorkerSession? { holders[attempt] }
 }
 
 extension RackCore {
   /// Passes a request on. Costs one machine, or all of them for an attempt of long ago.
   mutating func ask(_ request: LogRequest, into effects: inout [RackEffect]) {
     guard logs.asks.count < Limits.logQuestions else { return }
-    let known = placements[request.attempt]?.machine ?? logs.holder(of: request.attempt)
+    let known =
+      placements[request.attempt]?.machine
+      ?? logs.holder(of: request.attempt).flatMap { machines.bySession[$0] }
     let asked = (known.map { [$0] } ?? machines.all).filter {
       machines.contains($0) && machines[$0].peer != nil
     }

@@ -1,6 +1,7 @@
 // A machine of the relay, and the table of them.
 
 import DequeModule
+import OpClusterExecution
 import OpClusterModel
 
 /// A machine as the relay knows it.
@@ -23,6 +24,9 @@ struct Machine: Sendable {
   var isSuspect = false
   /// It takes nothing new.
   var isLeaving = false
+  /// It has every label and type that the coordinator was told of: until it has, what comes may
+  /// have been chosen for what it lacks.
+  var isAdmitted = false
   /// Attempts that it was given and that have not ended.
   var attempts: Set<AttemptID> = []
   /// The serials of the templates that it was told, by number.
@@ -57,13 +61,25 @@ struct Machine: Sendable {
   }
 
   /// Whether it takes new attempts.
-  var isOpen: Bool { peer != nil && !isLeaving && !isSuspect }
+  var isOpen: Bool { peer != nil && isAdmitted && !isLeaving && !isSuspect }
 
   /// What operations can have of it.
   var usable: Resources {
     var usable = capacity
     usable.take(withheld)
     return usable
+  }
+
+  /// What operations have of it.
+  var taken: Resources {
+    var taken = usable
+    taken.take(free)
+    return taken
+  }
+
+  /// Whether an operation that was chosen for this offer may run here.
+  func has(_ offer: WorkerOffer) -> Bool {
+    offer.labels.allSatisfy { labels.contains($0) } && offer.types.allSatisfy { types.contains($0) }
   }
 
   /// The newest report that the machine may take as heard: the coordinator has heard of the relay

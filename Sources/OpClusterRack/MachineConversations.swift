@@ -37,7 +37,7 @@ extension RackCore {
     guard lastReport <= machines[machine].reportTaken else { return }
     for attempt in machines[machine].attempts.sorted()
     where placements[attempt]?.unstarted != nil {
-      placeElsewhere(attempt, at: now, into: &effects)
+      placeAgain(attempt, wasSeen: true, at: now, into: &effects)
     }
   }
 
@@ -68,12 +68,104 @@ extension RackCore {
             + "\(theirs.lowest) to \(theirs.highest)",
           hint: "install the same release on both sides"), into: &effects)
     }
-    // A welcome lets the machine's lease begin at its hello, so the coordinator must have heard of
-    // the relay shortly before (G16). Nor does the relay know the cluster's times earlier.
-    guard let contact = worker.contact, now - contact < welcomePatience else {
-      return refuse(
-        peer, Refusal(.busy, "the relay has no coordinator now"), into: &effects)
+    if let refusal = problem(with: hello, from: peer) {
+      return refuse(peer, refusal, into: &effects)
     }
+    // Heard of, whatever becomes of the hello: no lease depends on it.
+    if let known = machines.bySession[hello.session], machines[known].name == hello.name {
+      hear(known, at: now)
+    }
+    // A welcome lets the machine's lease begin at its hello, so the coordinator must have heard of
+    // the relay after it (G16). Nor does the relay know the cluster's times earlier.
+    guard let contact = worker.contact, contact >= now || now - contact < welcomePatience else {
+      return keep(hello, from: peer, at: now, into: &effects)
+    }
+    admit(hello, from: peer, version, at: now, into: &effects)
+  }
+
+  /// Keeps a hello until the coordinator has been heard. It is asked at once, by another hello of
+  /// the relay's own.
+  private mutating func keep(
+    _ hello: WorkerHello, from peer: PeerID, at now: Instant, into effects: inout [RackEffect]
+  ) {
+    guard pending.count < Limits.machinesPerRelay else {
+      return refuse(peer, Refusal(.busy, "too many machines wait"), into: &effects)
+    }
+    pending.append(PendingHello(peer: peer, hello: hello, at: now))
+    guard worker.conversation != nil, now - lastAsked >= timing.heartbeat else { return }
+    lastAsked = now
+    worker.apply(.disconnected, at: now, into: &decided)
+  }
+
+  /// Answers the hellos that have waited for the coordinator, and refuses those that wait for long:
+  /// their machines try again.
+  mutating func answerPending(at now: Instant, into effects: inout [RackEffect]) {
+    guard !pending.isEmpty else { return }
+    let waiting = pending
+    pending = []
+    for one in waiting {
+      if let contact = worker.contact, contact >= one.at {
+        guard let version = ProtocolVersions.current.common(with: one.hello.versions) else {
+          continue
+        }
+        admit(one.hello, from: one.peer, version, at: now, into: &effects)
+      } else if now - one.at > Self.pendingPatience {
+        refuse(one.peer, Refusal(.busy, "the relay has no coordinator now"), into: &effects)
+      } else {
+        pending.append(one)
+      }
+    }
+  }
+
+  /// Shorter than a machine waits for its welcome.
+  private static let pendingPatience = Span.milliseconds(2_500)
+
+  private func problem(with hello: WorkerHello, from peer: PeerID) -> Refusal? {
+    if hello.largest != nil {
+      return Refusal(
+        .badRequest, "a relay is no machine of another relay",
+        hint: "let it connect to the coordinator")
+    }
+    if let known = machines.byPeer[peer], machines[known].session != hello.session {
+      return Refusal(.badRequest, "this connection is that of \(machines[known].name)")
+    }
+    // What it remembers of an earlier relay, or of an earlier history of the coordinator, may have
+    // the numbers of something else (G12).
+    if let known = hello.known, known.life != life {
+      return Refusal(
+        .otherHistory, "the relay knows nothing of what machine \(hello.name) was told")
+    }
+    return nil
+  }
+
+  /// Why there is no room for a machine; asked when it is taken in, not when it comes.
+  private func lackOfRoom(for hello: WorkerHello) -> Refusal? {
+    if machines.bySession[hello.session] == nil, machines.count >= Limits.machinesPerRelay {
+      return Refusal(.limitExceeded, "there are \(Limits.machinesPerRelay) machines already")
+    }
+    let names = machines.all.reduce(into: Set(hello.capacity.custom.map(\.name))) { names, number in
+      names.formUnion(machines[number].capacity.custom.map(\.name))
+    }
+    guard names.count <= Limits.customResources else {
+      return Refusal(
+        .limitExceeded,
+        "the machines of a relay have more than \(Limits.customResources) named resources",
+        hint: "give them the same names")
+    }
+    return nil
+  }
+
+  /// Names what machines are told by this relay, in this session of its own.
+  private var life: CoordinatorLife {
+    CoordinatorLife(Epoch(1), number: worker.identity.session.number)
+  }
+
+  /// Takes a machine in, or back.
+  private mutating func admit(
+    _ hello: WorkerHello, from peer: PeerID, _ version: UInt32, at now: Instant,
+    into effects: inout [RackEffect]
+  ) {
+    if let refusal = lackOfRoom(for: hello) { return refuse(peer, refusal, into: &effects) }
     if let known = machines.bySession[hello.session] {
       // A duplicate: a worker says hello once on each connection.
       if machines[known].peer == peer { return }
@@ -88,13 +180,9 @@ extension RackCore {
       if let refusal = refusal(for: old, at: now) { return refuse(peer, refusal, into: &effects) }
       lose(old, "its machine began anew", at: now, into: &effects)
     }
-    guard machines.count < Limits.machinesPerRelay else {
-      return refuse(
-        peer, Refusal(.limitExceeded, "there are \(Limits.machinesPerRelay) machines already"),
-        into: &effects)
-    }
     let machine = machines.add(Machine(hello, at: now))
-    beats.insert(Beat(at: now + timing.heartbeat, machine: machine))
+    beats.insert(
+      Beat(at: now + timing.heartbeat / 2, machine: machine, session: hello.session))
     welcome(machine, hello, peer, version, at: now, into: &effects)
   }
 
@@ -127,25 +215,25 @@ extension RackCore {
   ) {
     if let old = machines[machine].peer {
       machines.disconnect(old)
+      forgetAsks(of: machine, into: &effects)
       effects.append(.closeMachine(old))
     }
     lastIncrement &+= 1
     machines[machine].begin(hello, increment: lastIncrement, at: now)
+    machines[machine].isAdmitted = machines[machine].has(offering.offered)
     machines.connect(machine, peer)
     hasNewRoom = true
     offering.change(at: now)
     let stale = reconcile(machine, hello, at: now, into: &effects)
-    effects.append(
-      .toMachine(
-        peer,
-        .welcome(
-          Welcome(
-            conversation: machines[machine].conversation, version: version,
-            worker: WorkerID(machine + 1), timing: timing, stale: stale,
-            clientEndpoint: clientEndpoint))))
+    var welcome = Welcome(
+      conversation: machines[machine].conversation, version: version,
+      worker: WorkerID(machine + 1), timing: timing, stale: stale, clientEndpoint: clientEndpoint)
+    welcome.known = HistoryMark(life: life, commit: CommitIndex(0))
+    effects.append(.toMachine(peer, .welcome(welcome)))
     // Repeated: an earlier order may not have arrived.
-    for attempt in machines[machine].attempts.sorted() where stopped.contains(attempt) {
-      machines[machine].orders.cancels.append(CancelOrder(attempt: attempt, grace: .zero))
+    for attempt in machines[machine].attempts.sorted() {
+      guard let grace = stopped[attempt] else { continue }
+      machines[machine].orders.cancels.append(CancelOrder(attempt: attempt, grace: grace))
       addressed.insert(machine)
     }
   }
@@ -157,7 +245,7 @@ extension RackCore {
     let claimed = Set(hello.assigned).union(hello.executing)
     for attempt in machines[machine].attempts.sorted() where !claimed.contains(attempt) {
       if placements[attempt]?.unstarted != nil {
-        placeElsewhere(attempt, at: now, into: &effects)
+        placeAgain(attempt, wasSeen: false, at: now, into: &effects)
       } else {
         _ = release(attempt)
         end(attempt, .lost, "its machine came back without it", at: now)
@@ -168,11 +256,23 @@ extension RackCore {
 
   // MARK: - Silence
 
+  /// A pause of the relay's own counts as no machine's silence: their messages wait at its door
+  /// (F6). It is awake at least once a heartbeat. Costs the machines, after a pause only.
+  mutating func excusePause(at now: Instant) {
+    let pause = now - lastTurn
+    lastTurn = max(lastTurn, now)
+    guard pause > timing.heartbeat * 3 else { return }
+    for machine in machines.all {
+      machines[machine].lastHeard = machines[machine].lastHeard + pause
+    }
+  }
+
   /// Looks at the machines that are due, each at most once a heartbeat.
   mutating func judgeSilence(at now: Instant, into effects: inout [RackEffect]) {
     while let beat = beats.min, beat.at <= now {
       beats.removeMin()
-      guard machines.contains(beat.machine) else { continue }
+      guard machines.contains(beat.machine), machines[beat.machine].session == beat.session
+      else { continue }
       let silence = now - machines[beat.machine].lastHeard
       if silence > timing.lost {
         if let peer = machines[beat.machine].peer { effects.append(.closeMachine(peer)) }
@@ -184,7 +284,8 @@ extension RackCore {
         machines.renewRoom(of: beat.machine)
       }
       self.beat(beat.machine, at: now, into: &effects)
-      beats.insert(Beat(at: now + timing.heartbeat / 2, machine: beat.machine))
+      beats.insert(
+        Beat(at: now + timing.heartbeat / 2, machine: beat.machine, session: beat.session))
     }
   }
 
@@ -193,6 +294,8 @@ extension RackCore {
     _ machine: UInt32, _ why: String, at now: Instant, into effects: inout [RackEffect]
   ) {
     let lost = machines.remove(machine)
+    if kept == machine { kept = nil }
+    hasNewRoom = true
     addressed.remove(machine)
     offering.change(at: now)
     forgetAsks(of: machine, into: &effects)
@@ -209,7 +312,7 @@ extension RackCore {
     _ machine: UInt32, at now: Instant, into effects: inout [RackEffect]
   ) {
     guard let peer = machines[machine].peer, !machines[machine].isSuspect,
-      now - machines[machine].lastSpoken >= timing.heartbeat / 2
+      now - machines[machine].lastSpoken >= timing.heartbeat
     else { return }
     let before = machines[machine].acknowledged
     machines[machine].hear(until: worker.contact)
@@ -247,16 +350,24 @@ extension RackCore {
   }
 }
 
+/// A machine that waits for its welcome.
+struct PendingHello: Sendable {
+  var peer: PeerID
+  var hello: WorkerHello
+  var at: Instant
+}
+
 extension Machine {
   /// Begins a conversation: what it was told counts for nothing, and what waited to be sent is
   /// found out by comparing.
   fileprivate mutating func begin(_ hello: WorkerHello, increment: UInt32, at now: Instant) {
     self.increment = increment
-    free.giveBack(withheld)
+    // Anew: a name that comes with this hello is missing in what was free before.
+    let taken = taken
     withheld = .none
-    free.take(capacity)
-    free.giveBack(hello.capacity)
     capacity = hello.capacity
+    free = capacity
+    free.take(taken)
     labels = hello.labels
     types = hello.types
     lastHeard = now

@@ -45,9 +45,9 @@ extension RackCore {
       placements[attempt]?.unstarted = nil
     case .finished(_, let result):
       _ = release(attempt)
-      logs.note(attempt, at: machine)
+      logs.note(attempt, at: machines[machine].session)
       end(attempt, result, at: now)
-    case .recalled: placeElsewhere(attempt, at: now, into: &effects)
+    case .recalled: placeAgain(attempt, wasSeen: true, at: now, into: &effects)
     case .progress(_, let fraction, let text):
       worker.apply(.progress(attempt, fraction: fraction, text: text), at: now, into: &decided)
     case .cancelTaken: break
@@ -58,10 +58,11 @@ extension RackCore {
   private mutating func noteUnkillable(
     _ report: WorkerReport, at machine: UInt32, _ now: Instant
   ) {
-    guard report.unkillableDemand != machines[machine].withheld else { return }
+    let withheld = machines[machine].part(report.unkillableDemand)
+    guard withheld != machines[machine].withheld else { return }
     machines[machine].free.giveBack(machines[machine].withheld)
-    machines[machine].withheld = report.unkillableDemand
-    machines[machine].free.take(report.unkillableDemand)
+    machines[machine].withheld = withheld
+    machines[machine].free.take(withheld)
     machines.renewRoom(of: machine)
     hasNewRoom = true
     offering.change(at: now)
@@ -72,6 +73,7 @@ extension RackCore {
     guard !machines[machine].isLeaving else { return }
     machines[machine].isLeaving = true
     machines.renewRoom(of: machine)
+    hasNewRoom = true
     offering.change(at: now)
     for attempt in machines[machine].attempts.sorted()
     where placements[attempt]?.unstarted != nil {
@@ -84,11 +86,27 @@ extension RackCore {
 extension Machine {
   /// Moments closer than this are not distinguished, so that the list stays short.
   private static let reportInterval = Span.milliseconds(20)
+  /// While the coordinator is away nothing is acknowledged.
+  private static let reportsNoted = 4_096
+
+  /// As much of an amount as the machine has.
+  fileprivate func part(_ demand: Resources) -> Resources {
+    Resources(
+      cpus: min(demand.cpus, capacity.cpus),
+      memoryBytes: min(demand.memoryBytes, capacity.memoryBytes),
+      gpus: min(demand.gpus, capacity.gpus),
+      custom: demand.custom.map {
+        Resources.NamedAmount(
+          name: $0.name, amount: min($0.amount, capacity.amount(named: $0.name)))
+      })
+  }
 
   /// Notes when a report came.
   fileprivate mutating func note(report number: UInt64, at now: Instant) {
     // The next one that is noted covers those between.
     if let last = reports.last, now - last.at < Self.reportInterval { return }
+    // What is acknowledged later covers it.
+    if reports.count >= Self.reportsNoted { reports.removeFirst() }
     reports.append((number, now))
   }
 }

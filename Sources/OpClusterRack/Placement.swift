@@ -19,8 +19,8 @@ struct Placement: Sendable {
 /// An attempt on its way to a machine.
 struct WaitingAttempt: Sendable {
   var launch: Launch
-  /// Machines that have given it back: they would take a repetition for an old message.
-  var avoided: [UInt32] = []
+  /// Sessions of machines that have given it back: they would take a repetition for an old message.
+  var avoided: [WorkerSession] = []
 
   init(_ launch: Launch) { self.launch = launch }
 }
@@ -31,42 +31,48 @@ extension RackCore {
     _ attempt: WaitingAttempt, at now: Instant, into effects: inout [RackEffect]
   ) {
     let demand = template(of: attempt.launch).demand
-    if let machine = machines.rooms.find(demand, { attempt.avoided.contains(UInt32($0)) }) {
-      return give(attempt, demand, to: UInt32(machine))
+    if let machine = room(for: attempt, demand) { return give(attempt, demand, to: machine) }
+    if mayWait(demand) {
+      if waiting.isEmpty { kept = largestRoom(for: demand) }
+      waiting.append(attempt)
+    } else {
+      refuse(attempt.launch.attempt, at: now)
     }
-    guard mayEverRun(demand, avoiding: attempt.avoided) else {
-      return end(
-        attempt.launch.attempt, .cannotStart, "no machine of the relay has what it asks for",
-        at: now)
-    }
-    waiting.append(attempt)
+  }
+
+  /// A machine with room now, which is not kept for another attempt.
+  private mutating func room(for attempt: WaitingAttempt, _ demand: Resources) -> UInt32? {
+    let (table, kept) = (machines, kept)
+    return machines.rooms.find(demand) { number in
+      UInt32(number) == kept || attempt.avoided.contains(table[UInt32(number)].session)
+    }.map { UInt32($0) }
+  }
+
+  /// Gives back what no machine can run. What it has run for nobody counts for nothing; what may
+  /// run only once ends, since the coordinator was told that it runs.
+  private mutating func refuse(_ attempt: AttemptID, at now: Instant) {
+    end(attempt, .workerStopped, "the relay has no machine left for it", at: now)
   }
 
   /// Looks again at what waits, after a machine has got room. Looks at a bounded number, so that a
   /// long line costs no more than a short one; those behind are looked at as these leave.
   mutating func placeWaiting(at now: Instant, into effects: inout [RackEffect]) {
-    guard hasNewRoom else { return }
     hasNewRoom = false
-    var kept: [WaitingAttempt] = []
-    var reserved: UInt32?
-    while kept.count < Self.waitingLooks, let attempt = waiting.popFirst() {
+    kept = nil
+    var again: [WaitingAttempt] = []
+    while again.count < Self.waitingLooks, let attempt = waiting.popFirst() {
       if withdrawn.remove(attempt.launch.attempt) != nil { continue }
       let demand = template(of: attempt.launch).demand
-      let found = machines.rooms.find(demand) {
-        UInt32($0) == reserved || attempt.avoided.contains(UInt32($0))
-      }
-      if let found {
-        give(attempt, demand, to: UInt32(found))
-      } else if mayEverRun(demand, avoiding: attempt.avoided) {
-        if kept.isEmpty { reserved = largestRoom(for: demand, avoiding: attempt.avoided) }
-        kept.append(attempt)
+      if let machine = room(for: attempt, demand) {
+        give(attempt, demand, to: machine)
+      } else if mayWait(demand) {
+        if again.isEmpty { kept = largestRoom(for: demand) }
+        again.append(attempt)
       } else {
-        end(
-          attempt.launch.attempt, .cannotStart, "no machine of the relay has what it asks for",
-          at: now)
+        refuse(attempt.launch.attempt, at: now)
       }
     }
-    for attempt in kept.reversed() { waiting.prepend(attempt) }
+    for attempt in again.reversed() { waiting.prepend(attempt) }
   }
 
   private static let waitingLooks = 64
@@ -78,20 +84,27 @@ extension RackCore {
     return template.announcement
   }
 
-  /// Whether a machine is large enough. Asked only where none has room. Costs the machines.
-  private func mayEverRun(_ demand: Resources, avoiding avoided: [UInt32]) -> Bool {
-    machines.all.contains { number in
-      !avoided.contains(number) && !machines[number].isLeaving
-        && machines[number].capacity.covers(demand)
+  /// Whether a machine is large enough, or may be by the time that the coordinator knows which
+  /// machines there are. Asked only where none has room. Costs the machines.
+  private func mayWait(_ demand: Resources) -> Bool {
+    if offering.due != nil || worker.conversation == nil { return true }
+    return machines.all.contains { number in
+      !machines[number].isLeaving && machines[number].capacity.covers(demand)
     }
   }
 
-  /// The machine that is kept for an attempt: the one that is nearest to having room.
-  private func largestRoom(for demand: Resources, avoiding avoided: [UInt32]) -> UInt32? {
-    machines.all.filter { number in
-      machines[number].isOpen && !avoided.contains(number)
-        && machines[number].usable.covers(demand)
-    }.max { machines[$0].free.cpus < machines[$1].free.cpus }
+  /// The machine that is kept for an attempt: the one that lacks the fewest kinds of resources, and
+  /// among those the one with the most free cpus. Costs the machines.
+  private func largestRoom(for demand: Resources) -> UInt32? {
+    func rank(_ number: UInt32) -> (Int, ResourceAmount) {
+      let free = machines[number].free
+      let enough = [
+        free.cpus >= demand.cpus, free.memoryBytes >= demand.memoryBytes, free.gpus >= demand.gpus,
+      ]
+      return (enough.count { $0 }, free.cpus)
+    }
+    return machines.all.filter { machines[$0].isOpen && machines[$0].usable.covers(demand) }
+      .max { rank($0) < rank($1) }
   }
 
   private mutating func give(_ attempt: WaitingAttempt, _ demand: Resources, to machine: UInt32) {
@@ -136,24 +149,26 @@ extension RackCore {
       machines[placement.machine].free.giveBack(placement.demand)
       machines.renewRoom(of: placement.machine)
       hasNewRoom = true
+      if machines[placement.machine].isLeaving { offering.leaves = true }
     }
     return placement
   }
 
-  /// An attempt that its machine certainly never started goes to another one.
-  mutating func placeElsewhere(
-    _ attempt: AttemptID, at now: Instant, into effects: inout [RackEffect]
+  /// An attempt that its machine certainly never started goes to another one, or to the same if it
+  /// has not seen it.
+  mutating func placeAgain(
+    _ attempt: AttemptID, wasSeen: Bool, at now: Instant, into effects: inout [RackEffect]
   ) {
     guard let placement = release(attempt) else { return }
     // It may have been stopped meanwhile; nobody else will answer that.
     guard var again = placement.unstarted, !isStopping(attempt) else {
       return end(attempt, .workerStopped, "its machine gave it back", at: now)
     }
-    again.avoided.append(placement.machine)
+    if wasSeen { again.avoided.append(machines[placement.machine].session) }
     place(again, at: now, into: &effects)
   }
 
-  private func isStopping(_ attempt: AttemptID) -> Bool { stopped.contains(attempt) }
+  private func isStopping(_ attempt: AttemptID) -> Bool { stopped[attempt] != nil }
 
   /// Ends an attempt for the coordinator.
   mutating func end(
@@ -166,20 +181,28 @@ extension RackCore {
   }
 
   mutating func end(_ attempt: AttemptID, _ result: AttemptResult, at now: Instant) {
-    stopped.remove(attempt)
+    stopped[attempt] = nil
     worker.apply(.ended(attempt, result), at: now, into: &decided)
+  }
+
+  /// Sweeps a line that consists mostly of attempts that were withdrawn.
+  private mutating func sweepWaiting() {
+    guard withdrawn.count > Self.waitingLooks + waiting.count / 2 else { return }
+    waiting.removeAll { withdrawn.contains($0.launch.attempt) }
+    withdrawn.removeAll(keepingCapacity: true)
   }
 
   /// Stops an attempt, wherever it is.
   mutating func stop(_ attempt: AttemptID, grace: Span, at now: Instant) {
     guard let placement = placements[attempt] else {
       // It waits for a machine, and never goes to one.
-      if withdrawn.insert(attempt).inserted {
-        end(attempt, .workerStopped, "it had not started", at: now)
-      }
-      return
+      guard withdrawn.insert(attempt).inserted else { return }
+      // Those behind it may have had to wait for it.
+      hasNewRoom = true
+      sweepWaiting()
+      return end(attempt, .workerStopped, "it had not started", at: now)
     }
-    stopped.insert(attempt)
+    stopped[attempt] = grace
     machines[placement.machine].orders.cancels.append(
       CancelOrder(attempt: attempt, grace: grace))
     addressed.insert(placement.machine)

@@ -50,10 +50,12 @@ public struct RackCore: Sendable {
   var placements: [AttemptID: Placement] = [:]
   /// Attempts that no machine has room for, the oldest first.
   var waiting = Deque<WaitingAttempt>()
+  /// The machine that is kept for the oldest that waits; nil if nothing waits, or none would do.
+  var kept: UInt32?
   /// Attempts among the waiting ones that were stopped. Their entries are passed over.
   var withdrawn: Set<AttemptID> = []
-  /// Attempts at machines that were asked to stop.
-  var stopped: Set<AttemptID> = []
+  /// Attempts at machines that were asked to stop, with the time that they were given.
+  var stopped: [AttemptID: Span] = [:]
   /// By `TemplateNumber`.
   var templates: [RackTemplate?] = []
   /// The machines that were told of each graph.
@@ -71,9 +73,17 @@ public struct RackCore: Sendable {
   /// Whether a machine has got room since the waiting ones were last looked at.
   var hasNewRoom = false
   var offering = Offering()
+  /// Machines whose hellos wait for a word of the coordinator.
+  var pending: [PendingHello] = []
+  /// When the coordinator was last asked for one.
+  var lastAsked = Instant.distantPast
   var logs = LogQuestions()
   /// The address for clients, told to machines for operations that submit others.
   var clientEndpoint = ""
+  /// The address that machines were told.
+  private var toldEndpoint = ""
+  /// When the relay was last awake; a longer pause of its own is no machine's silence.
+  var lastTurn: Instant
   /// The times that machines were told, those of the coordinator.
   var timing = Timing()
   /// The decisions of `worker` that are being carried out.
@@ -85,9 +95,11 @@ public struct RackCore: Sendable {
   public init(identity: WorkerHello, jitterSeed: UInt64, at now: Instant) {
     var settings = ExecutionSettings()
     settings.isRelay = true
-    settings.maximumRunning = Limits.entriesPerMessage
+    // A hello names what runs and as much that has ended and is not acknowledged.
+    settings.maximumRunning = Limits.entriesPerMessage / 2
     var identity = identity
     identity.capacity = .none
+    lastTurn = now
     worker = ExecutionCore(
       identity: identity, jitterSeed: jitterSeed, settings: settings, at: now)
   }
@@ -95,10 +107,12 @@ public struct RackCore: Sendable {
   public mutating func apply(
     _ event: RackEvent, at now: Instant, into effects: inout [RackEffect]
   ) {
+    excusePause(at: now)
     switch event {
     case .coordinator(let event): applyOwn(event, at: now, into: &effects)
     case .machine(let peer, let message): take(message, from: peer, at: now, into: &effects)
     case .machineGone(let peer):
+      pending.removeAll { $0.peer == peer }
       guard let machine = machines.byPeer[peer] else { return }
       machines.disconnect(peer)
       forgetAsks(of: machine, into: &effects)
@@ -111,15 +125,18 @@ public struct RackCore: Sendable {
 
   /// Ends a turn: starts what fits, sends orders and heartbeats, judges silence.
   public mutating func settle(at now: Instant, into effects: inout [RackEffect]) {
+    excusePause(at: now)
     judgeSilence(at: now, into: &effects)
+    answerPending(at: now, into: &effects)
     renewOfferIfDue(at: now)
     // Ends: each round starts something, or looks at room that a machine got.
     while true {
+      // First of all: what has waited longest has the first choice.
+      if hasNewRoom { placeWaiting(at: now, into: &effects) }
+      carryOut(at: now, into: &effects)
       let started = worker.startReady(atMost: Self.startsAtOnce, at: now, into: &decided)
       carryOut(at: now, into: &effects)
       if started == 0, !hasNewRoom { break }
-      placeWaiting(at: now, into: &effects)
-      carryOut(at: now, into: &effects)
     }
     sendOrders(at: now, into: &effects)
   }
@@ -151,16 +168,19 @@ public struct RackCore: Sendable {
     worker.apply(event, at: now, into: &decided)
     carryOut(at: now, into: &effects)
     if welcomes != worker.counts.conversations { takeTimes(into: &effects) }
+    answerPending(at: now, into: &effects)
   }
 
-  /// Other times of the coordinator reach the machines with their next welcome.
+  /// Other times or another address reach the machines with their next welcome.
   private mutating func takeTimes(into effects: inout [RackEffect]) {
-    guard timing != worker.timing else { return }
+    guard timing != worker.timing || clientEndpoint != toldEndpoint else { return }
     timing = worker.timing
+    toldEndpoint = clientEndpoint
     for machine in machines.all {
       guard let peer = machines[machine].peer else { continue }
       effects.append(.closeMachine(peer))
       machines.disconnect(peer)
+      forgetAsks(of: machine, into: &effects)
     }
   }
 
@@ -215,5 +235,7 @@ struct RackTemplate: Sendable {
 struct Beat: Comparable, Sendable {
   var at: Instant
   var machine: UInt32
+  /// A machine with the same number and another session has a moment of its own.
+  var session: WorkerSession
   static func < (a: Self, b: Self) -> Bool { (a.at, a.machine) < (b.at, b.machine) }
 }

@@ -6,10 +6,17 @@ import OpClusterCoordinator
 import OpClusterModel
 import OpClusterPresentation
 import OpClusterRack
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 
 extension RelayLoop {
+  private static let tendingPause = OpClusterModel.Span.milliseconds(500)
+  /// How long a connection may be without a welcome.
+  private static let strangerPatience = OpClusterModel.Span.seconds(30)
+  /// Descriptors for all else.
+  private static let otherDescriptors = 64
+
   /// Takes a bounded number of messages; further ones keep the socket readable.
   func hearMachines() {
     var heard = 0
@@ -39,6 +46,7 @@ extension RelayLoop {
     } catch {
       return drop(peer, error.description)
     }
+    port.peers.update(peer) { $0.lastHeard = now }
     var saying = Saying.workerWord
     if case .hello(let hello) = message {
       saying = .workerHello(name: hello.name, owner: access?.key(owning: hello.name))
@@ -84,6 +92,7 @@ extension RelayLoop {
   }
 
   func send(_ message: CoordinatorMessage, to peer: PeerID) {
+    if case .welcome = message { port.peers.update(peer) { $0.isGreeted = true } }
     port.send(Wire.encode(message, wording: \.forShell), to: peer, at: now)
   }
 
@@ -91,7 +100,15 @@ extension RelayLoop {
   func tendMachines() {
     if !port.peers.waiting.isEmpty { port.flush(at: now) }
     for peer in port.takeGone() + port.takeTooSlow() { forget(peer) }
-    port.limitConnections(to: Limits.peersPerSocket, silentPerHost: Limits.peersPerSocket)
+    guard now - lastTended >= Self.tendingPause else { return }
+    lastTended = now
+    let most = ProcessLimits.descriptors(raising: false) ?? Limits.peersPerSocket
+    port.limitConnections(to: most - Self.otherDescriptors, silentPerHost: Limits.peersPerSocket)
+    port.cutSilent(since: now - Self.strangerPatience)
+    // Each try of a machine that is refused is another connection.
+    for known in port.peers.ungreeted where now - known.lastHeard >= Self.strangerPatience {
+      port.peers.remove(known.id)
+    }
   }
 
   /// Keeps the gate open, and applies changes of the list of keys (G37).

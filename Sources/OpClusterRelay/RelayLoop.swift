@@ -36,6 +36,8 @@ final class RelayLoop {
   var port: Port
   var access: Access?
   var lastPeer: UInt64 = 0
+  /// When connections were last looked at.
+  var lastTended = Instant.distantPast
   /// The moment of this turn.
   var now: Instant
 
@@ -96,8 +98,11 @@ final class RelayLoop {
       takeSignals()
       takeConnectionEvents()
       takeCoordinatorMessages()
+      // Again: a process that was stopped in between must not take old moments for new (G16).
+      readClock()
       hearMachines()
       attendToKeys()
+      readClock()
       rack.apply(.timePassed, at: now, into: &effects)
       rack.settle(at: now, into: &effects)
       carryOut()
@@ -127,8 +132,10 @@ final class RelayLoop {
     } catch {
       throw .system(error)
     }
-    now = Instant(nanoseconds: MonotonicClock.now())
+    readClock()
   }
+
+  private func readClock() { now = Instant(nanoseconds: MonotonicClock.now()) }
 
   /// Rebuilds the list of polled items after each change of the socket to the coordinator.
   private func rebuildPoller() {

@@ -68,7 +68,7 @@ extension Shape {
   static let workerMessage = Shape([
     one(
       1, one(1), resources(5), many(6, Limits.labelsPerThing),
-      many(7, WireLimits.typesPerWorker), one(8), one(9)),
+      many(7, WireLimits.typesPerWorker), one(8), one(9), resources(11)),
     one(2, one(1), one(5), one(7), resources(12)),
     one(3), one(4),
   ])

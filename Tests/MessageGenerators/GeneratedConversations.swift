@@ -18,6 +18,7 @@ extension MessageGenerator {
       session: WorkerSession(number()), capacity: resources(), labels: labels(),
       types: many { $0.type() }, assigned: many { $0.attempt() }, executing: many { $0.attempt() })
     hello.known = maybe { $0.mark() }
+    hello.largest = maybe { $0.resources() }
     return hello
   }
 

@@ -66,7 +66,7 @@ struct Node {
 final class RackWorld {
   var chance: Seeded
   var now = Instant(nanoseconds: 1_000_000_000)
-  private var scheduler = Scheduler()
+  private var scheduler: Scheduler
   private var turn = SchedulingTurn(keepsRecords: false)
   private var lastTick = Instant.zero
   private var lastPeer: UInt64 = 0
@@ -75,10 +75,19 @@ final class RackWorld {
   private var rackEffects: [RackEffect] = []
   /// Whether the relay can reach the coordinator.
   var isRelayCutOff = false
+  private var isRelayPaused = false
+  /// What has happened to it meanwhile.
+  private var missedEvents: [RackEvent] = []
+  /// Of a hundred attempts so many fail.
+  var failures = 3
   var longestRun = Span.seconds(3)
   private var upLine: Line?
   private(set) var nodes: [Node] = []
   private(set) var replies: [ClientReply] = []
+  /// Starts at each node.
+  private(set) var startsAt: [Int: Int] = [:]
+  /// The operations in the order of their starts.
+  private(set) var order: [OperationID] = []
   /// Starts of each operation, anywhere.
   private(set) var starts: [OperationID: Int] = [:]
   private(set) var problems: [String] = []
@@ -86,8 +95,9 @@ final class RackWorld {
   /// The type of all operations: what has none of its own ends at the coordinator.
   static let type = OperationType(name: "run")
 
-  init(seed: UInt64) {
+  init(seed: UInt64, timing: Timing = Timing()) {
     chance = Seeded(state: seed)
+    scheduler = Scheduler(timing: timing)
     rack = Self.newRack(&chance, now)
     coordinate { scheduler, turn in scheduler.start(into: &turn) }
   }
@@ -101,15 +111,21 @@ final class RackWorld {
 
   // MARK: - Parts
 
-  func addNode(cpus: Int64, isDirect: Bool = false) {
-    nodes.append(newNode("m\(nodes.count)", cpus, isDirect))
+  func addNode(cpus: Int64, isDirect: Bool = false, resources: [String] = []) {
+    nodes.append(newNode("m\(nodes.count)", cpus, isDirect, resources))
   }
 
-  private func newNode(_ name: String, _ cpus: Int64, _ isDirect: Bool) -> Node {
+  private func newNode(
+    _ name: String, _ cpus: Int64, _ isDirect: Bool, _ resources: [String] = []
+  ) -> Node {
     let labels = [Label(key: "rack", value: "1")]
     let hello = WorkerHello(
       name: name, session: WorkerSession(chance.next()),
-      capacity: Resources(cpus: ResourceAmount(cpus), memoryBytes: 1 << 30),
+      capacity: Resources(
+        cpus: ResourceAmount(cpus), memoryBytes: 1 << 30,
+        custom: resources.map {
+          Resources.NamedAmount(name: $0, amount: ResourceAmount(1))
+        }),
       labels: labels + [Label(key: "host", value: name)], types: [Self.type])
     return Node(
       core: ExecutionCore(identity: hello, jitterSeed: chance.next(), at: now), name: name,
@@ -139,6 +155,16 @@ final class RackWorld {
     breakUpLine()
     for at in nodes.indices where !nodes[at].isDirect { breakLine(ofNode: at) }
     rack = Self.newRack(&chance, now)
+  }
+
+  /// The relay stands still while everybody else goes on.
+  func pauseRelay(for span: Span) {
+    isRelayPaused = true
+    run(for: span)
+    isRelayPaused = false
+    let missed = missedEvents
+    missedEvents = []
+    for event in missed { applyRack(event) }
   }
 
   func breakUpLine() {
@@ -208,6 +234,7 @@ final class RackWorld {
   // MARK: - Relay
 
   func applyRack(_ event: RackEvent) {
+    if isRelayPaused { return missedEvents.append(event) }
     rack.apply(event, at: now, into: &rackEffects)
     settleRack()
   }
@@ -329,6 +356,8 @@ final class RackWorld {
   private func launched(_ launch: Launch, _ at: Int) {
     let operation = launch.attempt.operation
     starts[operation, default: 0] += 1
+    order.append(operation)
+    startsAt[at, default: 0] += 1
     if nodes[at].templates[launch.template]?.isExclusive == true {
       for other in nodes.indices
       where nodes[other].running.keys.contains(where: { $0.operation == operation }) {
@@ -347,10 +376,12 @@ final class RackWorld {
     var next = lastTick + .milliseconds(250)
     func consider(_ moment: Instant?) { if let moment { next = min(next, moment) } }
     consider(upLine?.up.next)
-    consider(upLine?.down.next)
-    consider(rack.nextDeadline)
+    if !isRelayPaused {
+      consider(upLine?.down.next)
+      consider(rack.nextDeadline)
+    }
     for node in nodes where node.isUp {
-      consider(node.line?.up.next)
+      if !isRelayPaused || node.isDirect { consider(node.line?.up.next) }
       consider(node.line?.down.next)
       consider(node.core.nextDeadline)
       consider(node.running.values.min())
@@ -362,7 +393,9 @@ final class RackWorld {
     }
     deliver()
     for at in nodes.indices where nodes[at].isUp { passTime(ofNode: at) }
-    if let deadline = rack.nextDeadline, now >= deadline { applyRack(.timePassed) }
+    if !isRelayPaused, let deadline = rack.nextDeadline, now >= deadline {
+      applyRack(.timePassed)
+    }
   }
 
   private func deliver() {
@@ -371,11 +404,14 @@ final class RackWorld {
         scheduler.handle(.worker(line.peer, message), into: &turn)
       }
     }
-    while let message = upLine?.down.take(until: now) {
+    while !isRelayPaused, let message = upLine?.down.take(until: now) {
       applyRack(.coordinator(.message(message)))
     }
     for at in nodes.indices where nodes[at].isUp {
-      while let peer = nodes[at].line?.peer, let message = nodes[at].line?.up.take(until: now) {
+      let isHeard = !isRelayPaused || nodes[at].isDirect
+      while isHeard, let peer = nodes[at].line?.peer,
+        let message = nodes[at].line?.up.take(until: now)
+      {
         if nodes[at].isDirect {
           coordinate { scheduler, turn in
             scheduler.handle(.worker(peer, message), into: &turn)
@@ -395,7 +431,7 @@ final class RackWorld {
     for attempt in ended {
       nodes[at].running[attempt] = nil
       var result = AttemptResult()
-      if chance.percent(3) { (result.cause, result.exitStatus) = (.failed, 1) }
+      if chance.percent(failures) { (result.cause, result.exitStatus) = (.failed, 1) }
       applyNode(at, .ended(attempt, result))
     }
     if let deadline = nodes[at].core.nextDeadline, now >= deadline { applyNode(at, .timePassed) }

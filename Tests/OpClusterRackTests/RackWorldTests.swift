@@ -98,6 +98,28 @@ import Testing
     #expect(world.starts.values.first == 2, "seed \(seed): the other worker has got it")
   }
 
+  // A relay that stands still for long is given up; its machines are not given up by it.
+  @Test(.checks("S147"), arguments: 0..<4) func aPauseIsNoSilenceOfMachines(seed: UInt64) {
+    let world = RackWorld(seed: seed)
+    for _ in 0..<2 { world.addNode(cpus: 2) }
+    world.run(for: .seconds(4))
+    #expect(world.rack.machineCount == 2)
+    world.pauseRelay(for: .seconds(60))
+    #expect(world.workerRows.isEmpty)
+    world.run(for: .milliseconds(20))
+    #expect(world.rack.machineCount == 2)
+    var graph = graph(&world.chance)
+    for at in graph.templates.indices {
+      graph.templates[at].retry.maximum = 9
+      graph.templates[at].demand.cpus = ResourceAmount(1)
+    }
+    #expect(world.submit(graph) != nil)
+    world.run(for: .seconds(600)) { $0.living == 0 }
+    #expect(world.living == 0, "seed \(seed)")
+    #expect(world.starts.count == graph.operationCount, "seed \(seed)")
+    #expect(world.problems == [], "seed \(seed)")
+  }
+
   // A relay has a bound, and says so to the machine that is one too many.
   @Test(.checks("G27")) func machinesAreBounded() {
     let world = RackWorld(seed: 1)
@@ -115,15 +137,18 @@ import Testing
     func attempt(_ index: Int) -> AttemptID {
       AttemptID(operation: OperationID(graph: GraphID(1), index: UInt32(index)), attempt: 1)
     }
-    for index in 0...Limits.endedAttemptsPerRelay { logs.note(attempt(index), at: 3) }
+    for index in 0...Limits.endedAttemptsPerRelay {
+      logs.note(attempt(index), at: WorkerSession(3))
+    }
     #expect(logs.holder(of: attempt(0)) == nil)
-    #expect(logs.holder(of: attempt(1)) == 3)
-    #expect(logs.holder(of: attempt(Limits.endedAttemptsPerRelay)) == 3)
+    #expect(logs.holder(of: attempt(1)) == WorkerSession(3))
+    #expect(logs.holder(of: attempt(Limits.endedAttemptsPerRelay)) == WorkerSession(3))
   }
 
   private func trouble(_ world: RackWorld) {
     let at = world.chance.below(world.nodes.count)
-    switch world.chance.below(14) {
+    switch world.chance.below(16) {
+    case 9: world.pauseRelay(for: .seconds(Int64(1 + world.chance.below(30))))
     case 0: world.breakUpLine()
     case 1: world.breakLine(ofNode: at)
     case 2: world.restartNode(at)

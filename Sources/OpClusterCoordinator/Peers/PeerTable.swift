@@ -14,12 +14,12 @@ package struct Peer {
   /// Its identity at its first message; a peer whose identity has changed is put out.
   package var principal: Principal
   /// Whether it has said hello and was welcomed.
-  var isGreeted = false
+  package var isGreeted = false
   /// The name under which a worker serves.
   package var workerName: String?
   /// Whether it was put out: it is ignored, so that it returns on a new connection.
   var isPutOut = false
-  var lastHeard: Instant
+  package var lastHeard: Instant
   var lastSpoken: Instant
   /// The requests of a client that are not answered yet.
   var requestsInFlight = 0
@@ -130,7 +130,7 @@ package struct PeerTable {
   }
 
   /// The peers that are not greeted, in order. Costs nothing for those that are.
-  var ungreeted: [Peer] { strangers.sorted().compactMap { peers[$0] } }
+  package var ungreeted: [Peer] { strangers.sorted().compactMap { peers[$0] } }
 
   /// All peers, in order.
   package var all: [Peer] { peers.values.sorted { $0.id < $1.id } }

@@ -34,7 +34,7 @@ package struct Port: ~Copyable {
   }
 
   /// Cuts connections that have been silent since this moment.
-  func cutSilent(since moment: Instant) { socket.cutSilent(since: moment.nanoseconds) }
+  package func cutSilent(since moment: Instant) { socket.cutSilent(since: moment.nanoseconds) }
 
   /// While it does not listen, frames stay in libzmq's queue, whose limit slows the peers down.
   func listen(_ isListening: Bool, _ poller: inout SocketPoller) {
