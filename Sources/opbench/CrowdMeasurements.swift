@@ -23,6 +23,25 @@ extension Measurements {
     ]
   }
 
+  /// As many machines without relays and behind some, in one run.
+  static func racks(
+    _ relays: Int, of machines: Int, operations: UInt32
+  ) async throws -> [(String, Double)] {
+    let (direct, directIdle) = try await MeasuredCluster.useCrowd(
+      of: relays * machines, warmUp: operations
+    ) { cluster in (try await rate(operations, cluster), try await idleShare(of: cluster)) }
+    let (behind, idle) = try await MeasuredCluster.useRacks(
+      relays, of: machines, warmUp: operations
+    ) { cluster in (try await rate(operations, cluster), try await idleShare(of: cluster)) }
+    return [
+      ("no-ops per second, without relays", direct.rate), ("no-ops per second", behind.rate),
+      ("coordinator's processor, microseconds each, without relays", direct.cost),
+      ("coordinator's processor, microseconds each", behind.cost),
+      ("percent of a processor while idle, without relays", directIdle * 100),
+      ("percent of a processor while idle", idle * 100),
+    ]
+  }
+
   /// Operations per second, and the microseconds of the coordinator's processor for each.
   private static func rate(
     _ count: UInt32, _ cluster: EmbeddedCluster

@@ -48,6 +48,45 @@ enum MeasuredCluster {
     }
   }
 
+  /// Relays with machines that are threads of this process.
+  static func useRacks<Result>(
+    _ relays: Int, of machines: Int, warmUp: UInt32,
+    _ body: (EmbeddedCluster) async throws -> Result
+  ) async throws -> Result {
+    try await start(.usual, workers: 0) { cluster in
+      var racks: [MeasuredRack] = []
+      do {
+        for number in 0..<relays {
+          racks.append(try MeasuredRack(number, machines, for: cluster.workerAddress))
+        }
+        try await awaitMachines(relays * machines, cluster.connection)
+        try await Follower(cluster.connection).run(Graphs.independent(warmUp))
+        let result = try await body(cluster)
+        for rack in racks { try rack.end() }
+        return result
+      } catch {
+        for rack in racks { try? rack.end() }
+        throw error
+      }
+    }
+  }
+
+  /// Machines of one cpu each.
+  private static func awaitMachines(
+    _ count: Int, _ connection: ClusterConnection
+  ) async throws {
+    let end = ContinuousClock().now + .seconds(60)
+    while ContinuousClock().now < end {
+      if case .workers(let rows) = try await connection.request(.workers, timeout: .seconds(10)),
+        rows.reduce(0, { $0 + $1.capacity.cpus.units }) >= Double(count)
+      {
+        return
+      }
+      try await Task.sleep(for: .milliseconds(100))
+    }
+    throw Follower.NotSucceeded(description: "\(count) machines did not join within a minute")
+  }
+
   private static func awaitWorkers(
     _ count: Int, _ connection: ClusterConnection
   ) async throws {

@@ -16,9 +16,10 @@ enum Workload: String, CaseIterable {
   case commands = "W13"
   case protection = "W14"
   case millions = "W15"
+  case racks = "W16"
 
   /// Those that are run unless some are named: all that take minutes and not longer.
-  static let usual = allCases.filter { $0 != .millions }
+  static let usual = allCases.filter { $0 != .millions && $0 != .racks }
 
   var title: String {
     switch self {
@@ -33,6 +34,7 @@ enum Workload: String, CaseIterable {
     case .submissions: "10,000 submissions of one operation, per second"
     case .events: "events of the past, per second"
     case .crowd: "1,000 workers"
+    case .racks: "900 machines behind three relays"
     case .commands: "100,000 x /bin/true, coordinator's processor, microseconds each"
     case .protection: "100,000 independent no-ops, per second"
     case .millions: "10,000,000 no-ops through one coordinator"
@@ -73,6 +75,8 @@ enum Workload: String, CaseIterable {
         ("to one subscriber", try await Measurements.events(of: 100_000, to: 1)),
         ("to 100 together", try await Measurements.events(of: 10_000, to: 100)),
       ]
+    case .racks:
+      return try await Measurements.racks(3, of: 300, operations: 200_000)
     case .crowd:
       return try await Measurements.crowd(of: 1_000, operations: 1_000_000)
     case .commands:

@@ -54,6 +54,20 @@ extension Rig {
     #expect(rig.running == [Rig.attempt(1)])
   }
 
+  // An operation that obeys the fence by reading its flag was not cancelled by anybody: it is tried
+  // elsewhere, and what waits for its end waits on.
+  @Test(.checks("G10", "G16")) func aFenceCancelsNothing() {
+    var rig = Rig.withBothKinds()
+    rig.order { $0.dispatches = [Rig.dispatch(2, template: 1, awaits: [0], policy: .finished)] }
+    rig.advance(rig.core.contact! + .seconds(10) - rig.now)
+    var obeyed = AttemptResult()
+    obeyed.wasStopped = true
+    rig.end(0, obeyed)
+    rig.welcome(increment: 2)
+    #expect(rig.running == [Rig.attempt(1)])
+    #expect(rig.trace().contains { $0.contains("finished 0 workerStopped forced") })
+  }
+
   // What comes from the coordinator proves nothing: only what it says it has heard does. With one
   // direction cut it gives the operation to another while its own words still arrive here.
   @Test func oneDirectionIsCut() {
