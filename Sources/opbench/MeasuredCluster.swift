@@ -54,18 +54,18 @@ enum MeasuredCluster {
     _ body: (EmbeddedCluster) async throws -> Result
   ) async throws -> Result {
     try await start(.usual, workers: 0) { cluster in
-      var racks: [MeasuredRack] = []
+      var started: [MeasuredRack] = []
       do {
         for number in 0..<relays {
-          racks.append(try MeasuredRack(number, machines, for: cluster.workerAddress))
+          started.append(try MeasuredRack(number, machines, for: cluster.workerAddress))
         }
         try await awaitMachines(relays * machines, cluster.connection)
         try await Follower(cluster.connection).run(Graphs.independent(warmUp))
         let result = try await body(cluster)
-        for rack in racks { try rack.end() }
+        for rack in started { try rack.end() }
         return result
       } catch {
-        for rack in racks { try? rack.end() }
+        for rack in started { try? rack.end() }
         throw error
       }
     }

@@ -13,7 +13,7 @@ struct MeasuredRack {
     let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     let program = "\(own.prefix(upTo: own.lastIndex(of: "/") ?? own.startIndex))/oprelay"
     guard FileManager.default.isExecutableFile(atPath: program) else {
-      throw Follower.NotSucceeded(
+      throw Spawning.Failed(
         description: "\(program) is missing: swift build -c release --product oprelay")
     }
     let address = "\(coordinator)-rack\(number)"

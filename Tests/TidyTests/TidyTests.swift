@@ -122,7 +122,7 @@ import Testing
     "Sources/OpClusterAttempts/Files/Folders.swift",
     "Sources/OpClusterAttempts/Files/Scratch.swift",
     "Sources/opbatch/Follow/TerminalHeight.swift",
-    "Sources/opbatch/Shared/Descriptor.swift", "Sources/opbench/SpawnFloor.swift",
+    "Sources/opbatch/Shared/Descriptor.swift", "Sources/opbench/BareProcess.swift",
   ]
 
   @Test func unsafeStaysInTheWrappers() throws {
