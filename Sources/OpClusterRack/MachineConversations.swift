@@ -88,6 +88,8 @@ extension RackCore {
   private mutating func keep(
     _ hello: WorkerHello, from peer: PeerID, at now: Instant, into effects: inout [RackEffect]
   ) {
+    // One for each connection, so that nobody takes the places of others by saying it often.
+    pending.removeAll { $0.peer == peer }
     guard pending.count < Limits.machinesPerRelay else {
       return refuse(peer, Refusal(.busy, "too many machines wait"), into: &effects)
     }

@@ -56,7 +56,7 @@ extension RelayLoop {
     switch Authorization.verdict(on: saying, from: known, .none) {
     case .allowed: apply(.machine(peer, message))
     case .refused(let refusal):
-      logger.warning("a machine is not let in: \(refusal.message)")
+      noteTrouble("a machine is not let in: \(refusal.message)")
       send(.refused(refusal), to: peer)
       forget(peer)
     case .ignored: break
@@ -81,9 +81,16 @@ extension RelayLoop {
 
   /// Ends the conversation with a machine that sends invalid messages: it begins again.
   private func drop(_ peer: PeerID, _ problem: String) {
-    logger.warning("a machine's message was not understood: \(problem)")
+    noteTrouble("a machine's message was not understood: \(problem)")
     send(.refused(Refusal(.busy, "a message was not understood: \(problem)")), to: peer)
     forget(peer)
+  }
+
+  /// The log gets fewer and fewer such lines, whatever a machine sends (G33).
+  private func noteTrouble(_ trouble: String) {
+    troubles += 1
+    guard troubles.nonzeroBitCount == 1 else { return }
+    logger.warning("\(trouble)", metadata: ["so_far": "\(troubles)"])
   }
 
   private func forget(_ peer: PeerID) {

@@ -36,6 +36,8 @@ final class RelayLoop {
   var port: Port
   var access: Access?
   var lastPeer: UInt64 = 0
+  /// Messages of machines that were refused or not understood.
+  var troubles: UInt64 = 0
   /// When connections were last looked at.
   var lastTended = Instant.distantPast
   /// The moment of this turn.

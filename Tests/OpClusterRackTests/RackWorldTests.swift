@@ -131,6 +131,15 @@ import Testing
     #expect(world.problems == [])
   }
 
+  // Who says hello again and again while the coordinator is away waits once.
+  @Test(.checks("G29")) func aHelloWaitsOnce() {
+    let world = RackWorld(seed: 2)
+    let peer = PeerID(77)
+    let hello = WorkerHello(name: "x", session: WorkerSession(7), capacity: Resources())
+    for _ in 0..<5 { world.applyRack(.machine(peer, .hello(hello))) }
+    #expect(world.rack.pending.count == 1)
+  }
+
   // The machine of a lately ended attempt is known, that of one long ago is not.
   @Test func endedAttemptsAreForgotten() {
     var logs = LogQuestions()

@@ -29,6 +29,17 @@ import Testing
     }
   }
 
+  /// What a test run or a tool leaves behind does not become part of the project.
+  @Test func theTopLevelIsThePlan() throws {
+    let plan: Set = [
+      "CHANGELOG.md", "CONTRIBUTING.md", "Package.resolved", "Package.swift", "README.md",
+      "Sources", "Tests", "deploy", "proto",
+    ]
+    let found = try Tree.entries.filter { !$0.hasPrefix(".") }
+    #expect(Set(found).subtracting(plan).isEmpty)
+    #expect(found.contains("Package.swift"))
+  }
+
   @Test func functionsAreShort() throws {
     for file in try Tree.swiftFiles() where file.isSource {
       for function in file.functions where function.length > Self.limits.function {

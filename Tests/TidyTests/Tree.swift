@@ -80,6 +80,11 @@ enum Tree {
       .map { SourceFile(path: $0, lines: try lines(of: $0)) }
   }
 
+  /// The names at the top level.
+  static var entries: [String] {
+    get throws { try FileManager.default.contentsOfDirectory(atPath: root).sorted() }
+  }
+
   static func files(in folder: String) throws -> [String] {
     try FileManager.default.subpathsOfDirectory(atPath: "\(root)/\(folder)").sorted()
       .map { "\(folder)/\($0)" }
