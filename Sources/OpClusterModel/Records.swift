@@ -40,11 +40,12 @@ public enum Record: Hashable, Sendable {
   case cancelled([OperationRuns], CancelReason)
   case dependencyAdded(from: OperationID, to: OperationID, EdgePolicy)
   case dependencyRemoved(from: OperationID, to: OperationID)
-  case prioritySet(OperationID, Priority)
+  /// Unstarted operations got another priority, each with a new place, in this order (S52).
+  case prioritySet(OperationRuns, Priority)
   case held(OperationRuns)
   case released(OperationRuns)
-  /// An unstarted operation was moved to the end of this queue.
-  case moved(OperationID, QueueID)
+  /// Unstarted operations were moved to the end of this queue, in this order.
+  case moved(OperationRuns, QueueID)
   /// Blocks were added to a block operation, encoded (S120).
   case blocksAdded(OperationID, [UInt8])
   case graphSuspended(GraphID, Bool)

@@ -43,6 +43,13 @@ package struct EndedGraphView: GraphView, Sendable {
     template(of: stage).priority
   }
 
+  package func equalEnd(from index: UInt32, before end: UInt32) -> UInt32 {
+    if outcomes.count == 1 { return end }
+    var reached = index + 1
+    while reached < end, outcome(of: reached) == outcome(of: index) { reached += 1 }
+    return reached
+  }
+
   /// The outcome of an operation; `lost` if the outcomes do not match the submission.
   package func outcome(of index: UInt32) -> Outcome {
     Self.outcome(of: index, in: outcomes) ?? .lost

@@ -32,6 +32,9 @@ package protocol GraphView: GraphShape {
   var hasOwnPriorities: Bool { get }
   func queueName(of index: UInt32, stage: Int) -> String
   func priority(of index: UInt32, stage: Int) -> Priority
+  /// The end of the neighbours of one stage from `index` on, before `end`, that are known to have
+  /// its state, queue and priority; at least `index + 1`.
+  func equalEnd(from index: UInt32, before end: UInt32) -> UInt32
 }
 
 extension GraphShape {

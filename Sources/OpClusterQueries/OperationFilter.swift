@@ -49,11 +49,23 @@ package struct OperationFilter: Sendable {
   }
 
   /// Calls `body` with the selected operations, ascending from `first` on, while it returns true;
-  /// returns whether it always did. Visits the stages from `first` on, of a single name only those
-  /// that may have it, and each operation in those that may contain selected ones.
+  /// returns whether it always did.
   @discardableResult
   package func forEachOperation(
     of view: some GraphView, from first: UInt32 = 0, _ body: (UInt32) -> Bool
+  ) -> Bool {
+    forEachSelectedRange(of: view, from: first) { range in
+      for index in range where !body(index) { return false }
+      return true
+    }
+  }
+
+  /// The same, with neighbours at once; some ranges follow each other. Visits the stages from
+  /// `first` on, of a single name only those that may have it, and in those that may contain
+  /// selected operations all that are not known to be equal.
+  @discardableResult
+  package func forEachSelectedRange(
+    of view: some GraphView, from first: UInt32 = 0, _ body: (Range<UInt32>) -> Bool
   ) -> Bool {
     guard let begin = view.stage(of: first) else { return true }
     let queue = WantedQueue(selection.queue, in: view.graph)
@@ -67,8 +79,13 @@ package struct OperationFilter: Sendable {
       guard means(template, view), comparesPriorities || meansPriority(template.priority),
         comparesQueues || queue.isMeant(by: view.queueName(of: stage))
       else { continue }
+      let comparesEach = !selection.states.isEmpty || comparesPriorities || comparesQueues
       let goesOn = forEachRange(of: stage, template, view, from: first) { range in
-        for index in range {
+        if !comparesEach { return body(range) }
+        var index = range.lowerBound
+        while index < range.upperBound {
+          let next = view.equalEnd(from: index, before: range.upperBound)
+          defer { index = next }
           if !selection.states.isEmpty, !selection.states.contains(view.state(of: index)) {
             continue
           }
@@ -78,7 +95,7 @@ package struct OperationFilter: Sendable {
           if comparesQueues, !queue.isMeant(by: view.queueName(of: index, stage: stage)) {
             continue
           }
-          if !body(index) { return false }
+          if !body(index..<next) { return false }
         }
         return true
       }

@@ -8,6 +8,8 @@ struct Alarm: Comparable, Sendable {
   var until: Instant
   var graph: GraphID
   var stage: Int
+  /// The number of first elements that do not wait for the moment any more.
+  var passed: UInt32 = 0
   static func < (a: Self, b: Self) -> Bool {
     (a.until, a.graph, a.stage) < (b.until, b.graph, b.stage)
   }

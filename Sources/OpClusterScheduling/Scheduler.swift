@@ -20,7 +20,7 @@ public import OpClusterModel
 public struct Scheduler: Sendable {
   /// The state that results from all facts. Read it through the properties below; `commit` changes
   /// it.
-  var state = ClusterState()
+  var state: ClusterState
 
   // Not durable
   var timing: Timing
@@ -94,8 +94,12 @@ public struct Scheduler: Sendable {
   public internal(set) var lateReports: UInt64 = 0
 
   /// An empty cluster with the queue `default`.
-  public init(timing: Timing = Timing()) {
+  ///
+  /// - Parameter pageBits: The size of the pages in which states of operations are kept, as a power
+  ///   of two, 0 to 16; nil: the usual one. It changes costs, and no meaning.
+  package init(timing: Timing = Timing(), pageBits: UInt32? = nil) {
     self.timing = timing
+    state = ClusterState(pageBits: min(pageBits ?? CellTable.usualPageBits, 16))
   }
 }
 

@@ -20,7 +20,8 @@ package struct FuzzCase {
   var generator: MessageGenerator
   var report = FuzzReport()
   var now = Instant(nanoseconds: 1_000_000_000)
-  var scheduler = Scheduler()
+  /// Its pages are small, those of the replica usual.
+  var scheduler = Scheduler(pageBits: 1)
   var turn = SchedulingTurn()
   var replica = FuzzReplica()
   var lastPeer: UInt64 = 0
@@ -244,7 +245,7 @@ package struct FuzzCase {
       let read = try Wire.decodeRecords(Wire.encode(records: state))
       let commit = scheduler.lastCommit
       if let broken = replica.difference(from: scheduler) { fail(broken) }
-      scheduler = Scheduler()
+      scheduler = Scheduler(pageBits: 1)
       scheduler.restore(read, commit: commit)
       replica.begin(from: read, commit: commit)
     } catch {

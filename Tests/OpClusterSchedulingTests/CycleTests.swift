@@ -204,7 +204,7 @@ extension ClusterState {
         else { continue }
         let stage = graphs[graph].stageNumber(of: id.index)
         if graphs[graph].queue(of: id.index, stage: stage) != queue {
-          moveToQueue(id, queue, into: &turn)
+          moveToQueue(OperationRuns(id), queue, into: &turn)
         }
       }
     case .enqueue(let ids, let name):

@@ -63,13 +63,13 @@ import Testing
     submission.templates = [noops("first"), noops("many", 5_000)]
     submission.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
     world.ask(.submit(submission))
-    #expect(world.scheduler.graphs[1].cells.pageCount == 0)
+    #expect(world.scheduler.graphs[1].cells.cellCount == 0)
     world.join("w1", cpus: 4)
     world.start(0, operation(1, 0))
     world.end(0, operation(1, 0))
     world.report(0)
     #expect(world.workers[0].assigned.count >= 4)
-    #expect(world.scheduler.graphs[1].cells.pageCount <= 3)
+    #expect(world.scheduler.graphs[1].cells.cellCount <= 3 * 256)
     world.runAll()
     #expect(world.endings.first?.structure.row.counts[.succeeded] == 5_001)
     #expect(world.scheduler.brokenInvariant() == nil)

@@ -85,11 +85,12 @@ struct ScriptTrace {
       "added \(names.name(to))(\(names.name(from)):\(policy))"
     case .dependencyRemoved(let from, let to):
       "removed \(names.name(to))(\(names.name(from)))"
-    case .prioritySet(let id, let priority):
-      "priority of \(names.name(id)) \(priority.word)"
+    case .prioritySet(let runs, let priority):
+      "priority of \(names.names(runs)) \(priority.word)"
     case .held(let runs): "held \(names.names(runs))"
     case .released(let runs): "released \(names.names(runs))"
-    case .moved(let id, let queue): "moved \(names.name(id)) to \(names.name(queue))"
+    case .moved(let runs, let queue):
+      "moved \(names.names(runs)) to \(names.name(queue))"
     case .blocksAdded(let id, let bytes):
       "blocks of \(names.name(id)) +\(String(decoding: bytes, as: UTF8.self))"
     case .graphSuspended(let graph, let value):

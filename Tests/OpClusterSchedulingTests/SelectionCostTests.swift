@@ -276,4 +276,7 @@ private struct CountingView: GraphView {
     view.queueName(of: index, stage: stage)
   }
   func priority(of index: UInt32, stage: Int) -> Priority { view.priority(of: index, stage: stage) }
+  func equalEnd(from index: UInt32, before end: UInt32) -> UInt32 {
+    view.equalEnd(from: index, before: end)
+  }
 }

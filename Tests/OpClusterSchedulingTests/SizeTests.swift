@@ -19,7 +19,7 @@ import Testing
     submission.templates = [noops("first"), noops("many", 1_000_000)]
     submission.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
     world.ask(.submit(submission))
-    #expect(world.scheduler.graphs[1].cells.pageCount == 0)
+    #expect(world.scheduler.graphs[1].cells.cellCount == 0)
     #expect(world.scheduler.graphs[1].unfinished == 1_000_001)
   }
 }

@@ -62,8 +62,8 @@ struct World {
   /// Every turn as it was closed, for those who tell about it; kept where it is not nil.
   var turns: [SchedulingTurn]?
 
-  init(timing: Timing = Timing()) {
-    scheduler = Scheduler(timing: timing)
+  init(timing: Timing = Timing(), pageBits: UInt32? = nil) {
+    scheduler = Scheduler(timing: timing, pageBits: pageBits)
     beginLife()
   }
 

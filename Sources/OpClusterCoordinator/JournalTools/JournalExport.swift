@@ -122,8 +122,9 @@ public enum JournalExport {
       "dependency_added from=\(text(from)) to=\(text(to)) when=\(policy)"
     case .dependencyRemoved(let from, let to):
       "dependency_removed from=\(text(from)) to=\(text(to))"
-    case .prioritySet(let id, let priority):
-      "priority_set operation=\(text(id)) priority=\(priority)"
+    case .prioritySet(let runs, let priority):
+      "priority_set \(text(runs)) priority=\(priority)"
+    case .moved(let runs, let queue): "moved \(text(runs)) queue=\(queue.number)"
     default: "\(record)"
     }
   }

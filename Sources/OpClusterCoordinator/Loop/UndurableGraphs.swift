@@ -86,10 +86,10 @@ extension Record {
     switch self {
     case .submitted(let graph, _, _, _): .graph(graph)
     case .dispatched(_, let runs), .recalled(let runs), .executing(let runs),
-      .succeeded(let runs), .held(let runs), .released(let runs):
+      .succeeded(let runs), .held(let runs), .released(let runs), .prioritySet(let runs, _),
+      .moved(let runs, _):
       .graph(runs.graph)
-    case .finished(let id, _), .attemptFailed(let id, _, _), .prioritySet(let id, _),
-      .moved(let id, _), .blocksAdded(let id, _):
+    case .finished(let id, _), .attemptFailed(let id, _, _), .blocksAdded(let id, _):
       .graph(id.graph)
     case .graphSuspended(let graph, _): .graph(graph)
     // Their two ends may be in two graphs.

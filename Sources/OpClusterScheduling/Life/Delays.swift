@@ -38,26 +38,32 @@ extension Scheduler {
   /// Opens the gates whose moment has come.
   mutating func ringAlarms(into turn: inout SchedulingTurn) {
     var room = Limits.releasesPerTurn
-    while room > 0, let first = alarms.min, first.until <= turn.now {
-      let runs = timedMembers(of: first, atMost: room)
-      room -= runs.operationCount
-      // Operations beyond this turn's limit are released in the next.
-      if room > 0 { alarms.removeMin() }
+    while room > 0, var first = alarms.min, first.until <= turn.now {
+      let runs = takeTimedMembers(of: &first, &room)
+      // What is beyond this turn's limit is released in the next.
+      if room > 0 { alarms.removeMin() } else { alarms.replaceMin(with: first) }
       if !runs.isEmpty { commit(.released(runs), into: &turn) }
     }
   }
 
-  /// The first members that still wait for their moment.
-  private func timedMembers(of alarm: Alarm, atMost most: Int) -> OperationRuns {
+  /// The first members that still wait for their moment, at most `room`, which becomes less. A step
+  /// for each span, once in the life of an alarm.
+  private func takeTimedMembers(of alarm: inout Alarm, _ room: inout Int) -> OperationRuns {
     var runs = OperationRuns(graph: alarm.graph)
     let graph = alarm.graph.number
     guard graphs.contains(graph) else { return runs }
-    var count = 0
-    for index in graphs[graph].stages[alarm.stage].indices where count < most {
-      let cell = graphs[graph].cell(index)
-      guard cell.isTimed, cell.phase != .finished else { continue }
-      runs.append(index)
-      count += 1
+    let members = graphs[graph].stages[alarm.stage].indices
+    while room > 0, alarm.passed < members.count {
+      let first = members.lowerBound + alarm.passed
+      let span = graphs[graph].span(from: first, before: members.upperBound)
+      let cell = graphs[graph].cell(first)
+      var count = span.count
+      if cell.isTimed, cell.phase != .finished {
+        count = UInt32(min(Int(count), room))
+        room -= Int(count)
+        runs.append(first: first, count: count)
+      }
+      alarm.passed += count
     }
     return runs
   }

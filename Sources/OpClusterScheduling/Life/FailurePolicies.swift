@@ -57,19 +57,19 @@ extension Scheduler {
   /// recalled together with its dependents and cancelled once nothing awaits it; every dependent
   /// that really started then started behind a real success.
   private mutating func stop(
-    _ members: [OperationID], of graph: GraphID, cancelsRunning: Bool,
+    _ members: [OperationSpan], of graph: GraphID, cancelsRunning: Bool,
     into turn: inout SchedulingTurn
   ) {
     var runs = OperationRuns(graph: graph)
     var atWorkers: [OperationID] = []
     var later: [OperationID] = []
-    for id in members {
-      let isAtWorker = graphs[graph.number].cell(id.index).worker != 0
-      if isAtWorker, state.isAwaitedAhead(id) {
-        later.append(id)
+    for span in members {
+      let isAtWorker = graphs[graph.number].cell(span.first).worker != 0
+      if isAtWorker, state.isAwaitedAhead(span.id) {
+        later.append(span.id)
       } else {
-        runs.append(id.index)
-        if isAtWorker { atWorkers.append(id) }
+        runs.append(span)
+        if isAtWorker { atWorkers.append(span.id) }
       }
     }
     if !runs.isEmpty { commit(.cancelled([runs], .failurePolicy), into: &turn) }
@@ -97,20 +97,20 @@ extension Scheduler {
     }
   }
 
-  /// The members that end with the graph or part.
+  /// The members that end with the graph or part. A step for each span.
   ///
   /// - Parameter isAgain: The members, except the lingering ones, were marked in an earlier life. A
   ///   member that was left to run then and is retried now does not end.
   private func doomed(
     _ id: GraphID, _ stages: [Stage], cancelsRunning: Bool, isAgain: Bool
-  ) -> [OperationID] {
-    var found: [OperationID] = []
+  ) -> [OperationSpan] {
+    var found: [OperationSpan] = []
     for stage in stages {
-      for index in stage.indices {
-        let cell = graphs[id.number].cell(index)
-        if cell.phase == .finished || cell.isCancelled { continue }
-        if !cancelsRunning, cell.isRunning || (isAgain && cell.runs > 0) { continue }
-        found.append(OperationID(graph: id, index: index))
+      graphs[id.number].forEachSpan(in: stage.indices) { span in
+        let cell = graphs[id.number].cell(span.first)
+        if cell.phase == .finished || cell.isCancelled { return }
+        if !cancelsRunning, cell.isRunning || (isAgain && cell.runs > 0) { return }
+        found.append(span)
       }
     }
     return found

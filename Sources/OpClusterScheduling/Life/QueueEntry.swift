@@ -32,13 +32,29 @@ extension Scheduler {
   /// Refuses operations that a queue cannot take: a graph's own queue takes only that graph's
   /// operations, and no entry may close a cycle. Each entry waits behind the last barrier of the
   /// queue, and a barrier waits for all members before it (S33).
-  func checkEntering(_ operations: [OperationID], _ queue: QueueID) throws(Refusal) {
-    let number = queue.number
-    if let owner = queues[number].owner, operations.contains(where: { $0.graph != owner }) {
-      throw Refusal(
-        .badRequest,
-        "queue \(queues[number].settings.name) belongs to graph \(owner.number) and goes with it")
+  ///
+  /// Costs the graphs; with barriers the operations, and what `ClusterState.cycle` costs.
+  func checkEntering(_ members: [OperationRuns], _ queue: QueueID) throws(Refusal) {
+    try checkOwner(of: queue, members.lazy.map(\.graph))
+    guard queues[queue.number].hasBarriers || state.hasBarrier(members) else { return }
+    var operations: [OperationID] = []
+    for runs in members { runs.forEachOperation { operations.append($0) } }
+    try checkEntering(operations, queue)
+  }
+
+  private func checkOwner(
+    of queue: QueueID, _ graphs: some Sequence<GraphID>
+  ) throws(Refusal) {
+    guard let owner = queues[queue.number].owner, graphs.contains(where: { $0 != owner }) else {
+      return
     }
+    let name = queues[queue.number].settings.name
+    throw Refusal(
+      .badRequest, "queue \(name) belongs to graph \(owner.number) and goes with it")
+  }
+
+  private func checkEntering(_ operations: [OperationID], _ queue: QueueID) throws(Refusal) {
+    try checkOwner(of: queue, operations.lazy.map(\.graph))
     var steps = 0
     if let cycle = state.cycle(ifEntering: operations, queue, &steps) {
       let (id, on) = (state.shown(cycle[0]), state.shown(cycle[cycle.count - 2]))
@@ -79,6 +95,16 @@ extension ClusterState {
       }
     }
     return nil
+  }
+
+  /// Whether one of these is a barrier. Costs the stages of their graphs.
+  fileprivate func hasBarrier(_ members: [OperationRuns]) -> Bool {
+    members.contains { runs in
+      graphs[runs.graph.number].stages.contains { stage in
+        stage.template.isBarrier
+          && (0..<runs.runCount).contains { runs.run($0).contains(stage.firstIndex) }
+      }
+    }
   }
 
   fileprivate func isBarrier(_ id: OperationID) -> Bool {

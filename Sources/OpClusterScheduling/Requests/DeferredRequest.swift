@@ -20,9 +20,9 @@ struct DeferredRequest: Sendable {
     /// The suspension is committed; the answer names the ones of these that run (S72).
     case answerSuspended([OperationID])
     /// Nothing is committed: decide again. The pinned operations were not handed over meanwhile.
-    case decideAgain(ClientRequest, pinned: [OperationID], pausesAhead: Bool)
+    case decideAgain(ClientRequest, pinned: [OperationRuns], pausesAhead: Bool)
     /// Decide a change again, for all operations that the request selected when it arrived.
-    case changeAgain(TargetChange, TargetMembers, pinned: [OperationID])
+    case changeAgain(TargetChange, TargetMembers, pinned: [OperationRuns])
   }
 }
 

@@ -14,7 +14,7 @@ extension Scheduler {
   }
 
   /// Called again with the same members when their recalls are answered: a selection that is
-  /// resolved anew could mean others (`DeferredRequests`). Costs the members.
+  /// resolved anew could mean others (`DeferredRequests`). A step for each span of members.
   mutating func change(
     _ asker: Asker, _ members: TargetMembers, _ what: TargetChange, into turn: inout SchedulingTurn
   ) throws(Refusal) -> Answer {
@@ -24,8 +24,8 @@ extension Scheduler {
     if case .queue(let queue) = decided { try checkEntering(count.changing, queue) }
     if count.awaited.isEmpty {
       make(decided, of: count.changing, into: &turn)
-      return .now(
-        .changed(count.asAsked + UInt32(count.changing.count), unchanged: count.late))
+      let changing = count.changing.reduce(0) { $0 + $1.operationCount }
+      return .now(.changed(count.asAsked + UInt32(changing), unchanged: count.late))
     }
     deferRequest(
       asker, awaiting: count.awaited, pinning: count.changing,
@@ -54,7 +54,8 @@ extension Scheduler {
     var asAsked: UInt32 = 0
     /// Have started, or have ended (S35, S62).
     var late: UInt32
-    var changing: [OperationID] = []
+    /// By graph, in the order of the members.
+    var changing: [OperationRuns] = []
     /// The changing ones that a worker was given.
     var awaited: [OperationID] = []
   }
@@ -66,17 +67,19 @@ extension Scheduler {
       count.late += UInt32(runs.operationCount)
       return
     }
-    runs.forEachOperation { id in
-      let cell = graphs[id.graph.number].cell(id.index)
+    var changing = OperationRuns(graph: runs.graph)
+    graphs.forEachSpan(of: runs) { span in
+      let cell = graphs[span.graph.number].cell(span.first)
       if !isOpen(cell, to: what) {
-        count.late += 1
-      } else if isAsAsked(id, cell, what) {
-        count.asAsked += 1
+        count.late += span.count
+      } else if isAsAsked(span, cell, what) {
+        count.asAsked += span.count
       } else {
-        count.changing.append(id)
-        if cell.phase == .dispatched { count.awaited.append(id) }
+        changing.append(span)
+        if cell.phase == .dispatched { count.awaited.append(span.id) }
       }
     }
+    if !changing.isEmpty { count.changing.append(changing) }
   }
 
   /// Whether it can still be changed. A declared operation has no queue to leave; a cancelled one
@@ -92,35 +95,25 @@ extension Scheduler {
 
   /// Whether the change would change nothing. A timed gate is closed for a while only, so that
   /// holding it is a change.
-  private func isAsAsked(_ id: OperationID, _ cell: OperationCell, _ what: Decided) -> Bool {
-    let graph = id.graph.number
-    let stage = graphs[graph].stageNumber(of: id.index)
+  private func isAsAsked(_ span: OperationSpan, _ cell: OperationCell, _ what: Decided) -> Bool {
+    let (graph, index) = (span.graph.number, span.first)
     return switch what {
-    case .priority(let priority): graphs[graph].priority(of: id.index, stage: stage) == priority
+    case .priority(let priority): graphs[graph].priority(of: index, stage: span.stage) == priority
     case .hold(let isHeld): cell.isHeld == isHeld && !(isHeld && cell.isTimed)
-    case .queue(let queue): graphs[graph].queue(of: id.index, stage: stage) == queue
+    case .queue(let queue): graphs[graph].queue(of: index, stage: span.stage) == queue
     }
   }
 
-  /// Commits the change. Priority and queue are one fact for each operation, since each draws a
-  /// place of its own, in the order of the members (S52). Gates go in runs.
+  /// Commits the change, one fact for each graph. With a priority or a queue each operation draws a
+  /// place of its own, in the order of the members (S52).
   private mutating func make(
-    _ what: Decided, of operations: [OperationID], into turn: inout SchedulingTurn
+    _ what: Decided, of operations: [OperationRuns], into turn: inout SchedulingTurn
   ) {
-    switch what {
-    case .priority(let priority):
-      for id in operations { commit(.prioritySet(id, priority), into: &turn) }
-    case .queue(let queue):
-      for id in operations { commit(.moved(id, queue), into: &turn) }
-    case .hold(let isHeld):
-      var at = 0
-      while at < operations.count {
-        var runs = OperationRuns(graph: operations[at].graph)
-        while at < operations.count, operations[at].graph == runs.graph {
-          runs.append(operations[at].index)
-          at += 1
-        }
-        commit(isHeld ? .held(runs) : .released(runs), into: &turn)
+    for runs in operations {
+      switch what {
+      case .priority(let priority): commit(.prioritySet(runs, priority), into: &turn)
+      case .queue(let queue): commit(.moved(runs, queue), into: &turn)
+      case .hold(let isHeld): commit(isHeld ? .held(runs) : .released(runs), into: &turn)
       }
     }
   }

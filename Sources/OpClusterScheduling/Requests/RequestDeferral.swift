@@ -6,7 +6,7 @@ extension Scheduler {
   /// Recalls the operations that a request needs, and pins the ones that it may change until it is
   /// decided.
   mutating func deferRequest(
-    _ asker: Asker, awaiting: [OperationID], pinning: [OperationID],
+    _ asker: Asker, awaiting: [OperationID], pinning: [OperationRuns],
     _ action: DeferredRequest.Action, into turn: inout SchedulingTurn
   ) {
     state.pin(pinning)

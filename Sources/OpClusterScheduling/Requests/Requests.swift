@@ -126,7 +126,8 @@ extension Scheduler {
   // MARK: - Cancelling
 
   /// Cancels the members in one fact (S96, S97). The reply names at most `Limits.rowsPerReply`
-  /// verdicts; `total` counts all. A step for each member, ended ones included.
+  /// verdicts; `total` counts all. A step for each span of members, ended ones included, and for
+  /// each verdict.
   private mutating func cancel(
     _ asker: Asker, _ request: ClientRequest, _ members: TargetMembers, _ reason: String,
     _ grace: Span?, into turn: inout SchedulingTurn
@@ -138,9 +139,10 @@ extension Scheduler {
     if !ahead.isEmpty {
       // Recalled first: a dependent sent ahead for a member must not start on its cancelled end.
       aheadPauses += 1
+      let pinned = ahead.map { OperationRuns($0) }
       deferRequest(
-        asker, awaiting: ahead, pinning: ahead,
-        .decideAgain(request, pinned: ahead, pausesAhead: true), into: &turn)
+        asker, awaiting: ahead, pinning: pinned,
+        .decideAgain(request, pinned: pinned, pausesAhead: true), into: &turn)
       return .later
     }
     var verdicts = members.gone.prefix(Limits.rowsPerReply).map {
@@ -154,15 +156,17 @@ extension Scheduler {
     var marked: [OperationRuns] = []
     for runs in members.runs {
       var chosen = OperationRuns(graph: runs.graph)
-      runs.forEachOperation { id in
-        let verdict = cancelVerdict(before: id)
-        total += 1
-        if verdicts.count < Limits.rowsPerReply {
+      graphs.forEachSpan(of: runs) { span in
+        let verdict = cancelVerdict(before: span.id)
+        total += span.count
+        for index in span.range.prefix(Limits.rowsPerReply - verdicts.count) {
+          let id = OperationID(graph: span.graph, index: index)
           verdicts.append(CancelVerdict(operation: id, verdict: verdict))
         }
-        if verdict == .executing { awaited.append(id) }
-        if verdict == .alreadyCancelled, grace != nil { hurried.append(id) }
-        if verdict == .executing || verdict == .cancelled { chosen.append(id.index) }
+        // What runs, or waits for its worker, is alone.
+        if verdict == .executing { awaited.append(span.id) }
+        if verdict == .alreadyCancelled, grace != nil, span.isSingle { hurried.append(span.id) }
+        if verdict == .executing || verdict == .cancelled { chosen.append(span) }
       }
       if !chosen.isEmpty { marked.append(chosen) }
     }
@@ -209,14 +213,14 @@ extension Scheduler {
   }
 
   /// The operations that workers hold ahead of time behind these members (S151). Looks at each
-  /// member and its edges. Graphs without edges between single operations are left out at once,
-  /// since nothing of them goes ahead.
+  /// span of members and its edges. Graphs without edges between single operations are left out at
+  /// once, since nothing of them goes ahead.
   private func aheadOfRunning(_ runs: OperationRuns) -> [OperationID] {
     guard !graphs[runs.graph.number].dependents.isEmpty else { return [] }
     var found: [OperationID] = []
-    runs.forEachOperation { id in
-      let cell = graphs[id.graph.number].cell(id.index)
-      if cell.worker != 0, !cell.isCancelled { found += state.aheadDependents(of: id) }
+    graphs.forEachSpan(of: runs) { span in
+      let cell = graphs[span.graph.number].cell(span.first)
+      if cell.worker != 0, !cell.isCancelled { found += state.aheadDependents(of: span.id) }
     }
     return found
   }
@@ -449,9 +453,10 @@ extension Scheduler {
     into turn: inout SchedulingTurn
   ) -> Bool {
     guard cell.phase == .dispatched else { return false }
+    let pinned = [OperationRuns(id)]
     deferRequest(
-      asker, awaiting: [id], pinning: [id],
-      .decideAgain(request, pinned: [id], pausesAhead: false), into: &turn)
+      asker, awaiting: [id], pinning: pinned,
+      .decideAgain(request, pinned: pinned, pausesAhead: false), into: &turn)
     return true
   }
 

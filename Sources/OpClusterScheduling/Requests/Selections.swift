@@ -75,8 +75,8 @@ extension Scheduler {
     var chosen: [OperationRuns] = []
     for id in try resolveGraphs(selection) {
       var runs = OperationRuns(graph: id)
-      filter.forEachOperation(of: LivingGraphView(id, state)) { index in
-        runs.append(index)
+      filter.forEachSelectedRange(of: LivingGraphView(id, state)) { range in
+        runs.append(first: range.lowerBound, count: UInt32(range.count))
         return true
       }
       if !runs.isEmpty { chosen.append(runs) }

@@ -70,23 +70,41 @@ extension Scheduler {
     let extra = extraDependents()
     var reached = ReachedOperations()
     var stages: Set<ReachedStage> = []
-    var work = [first]
-    while let id = work.popLast() {
-      forEachDependent(of: id, extra, &stages) { dependent in
-        let count = graphs[dependent.graph.number].operationCount
-        if reached.insert(dependent, of: count) { work.append(dependent) }
+    var work = [Reached.operation(first)]
+    while let found = work.popLast() {
+      forEachDependent(of: found, extra, &stages) { dependent in
+        switch dependent {
+        case .operation(let id):
+          let count = graphs[id.graph.number].operationCount
+          if reached.insert(id, of: count) { work.append(dependent) }
+        case .stage(let stage):
+          let members = graphs[stage.graph].stages[stage.number].indices
+          reached.insert(members, of: stage.graph, graphs[stage.graph].operationCount)
+          work.append(dependent)
+        }
       }
     }
     return graphs.numbers.compactMap { number in
       guard let marks = reached.marks[number] else { return nil }
-      var runs = OperationRuns(graph: GraphID(number))
-      for index in 0..<graphs[number].operationCount
-      where marks[Int(index)] && graphs[number].cell(index).phase != .finished {
-        runs.append(index)
-      }
-      if number == first.graph.number { runs = runs.without(first.index) }
+      let runs = unfinished(marks, of: number, but: number == first.graph.number ? first.index : nil)
       return runs.isEmpty ? nil : runs
     }
+  }
+
+  /// The marked operations that have not ended. A step for each span, and for each mark.
+  private func unfinished(_ marks: [Bool], of graph: UInt32, but left: UInt32?) -> OperationRuns {
+    var runs = OperationRuns(graph: GraphID(graph))
+    var index: UInt32 = 0
+    while index < marks.count {
+      let first = index
+      let isMarked = marks[Int(index)]
+      while index < marks.count, marks[Int(index)] == isMarked { index += 1 }
+      guard isMarked else { continue }
+      graphs[graph].forEachSpan(in: first..<index) { span in
+        if graphs[graph].cell(span.first).phase != .finished { runs.append(span) }
+      }
+    }
+    return left.map { runs.without($0) } ?? runs
   }
 
   /// The dependents by edges outside the tables of their graphs. Collected from the dependents: an
@@ -103,12 +121,43 @@ extension Scheduler {
     return found
   }
 
-  /// Calls `body` for each direct dependent, perhaps more than once. The elements behind a
-  /// whole-array edge are named once for all elements of the array, by `stages`; without that a
-  /// walk between two arrays would cost their product.
+  /// Calls `body` for each direct dependent, perhaps more than once. What stands behind a whole
+  /// array is named once, by `stages`; without that a walk between two arrays would cost their
+  /// product. A stage that was reached as a whole goes on as a whole, unless edges of single
+  /// operations lead out of it.
   private func forEachDependent(
-    of id: OperationID, _ extra: [OperationID: [OperationID]],
-    _ stages: inout Set<ReachedStage>, _ body: (OperationID) -> Void
+    of found: Reached, _ extra: [OperationID: [OperationID]],
+    _ stages: inout Set<ReachedStage>, _ body: (Reached) -> Void
+  ) {
+    switch found {
+    case .operation(let id):
+      forEachSingleDependent(of: id, extra) { body(.operation($0)) }
+      guard graphs.contains(id.graph.number) else { return }
+      let from = graphs[id.graph.number].stageNumber(of: id.index)
+      reachStages(behind: ReachedStage(graph: id.graph.number, number: from), &stages, body)
+    case .stage(let stage):
+      let graph = stage.graph
+      let isPlain =
+        extra.isEmpty && graphs[graph].dependents.isEmpty
+        && graphs[graph].removedDependencies.isEmpty
+      if isPlain {
+        for edge in graphs[graph].stages[stage.number].outgoing where edge.match == .sameIndex {
+          let next = ReachedStage(graph: graph, number: edge.stage)
+          if stages.insert(next).inserted { body(.stage(next)) }
+        }
+      } else {
+        for index in graphs[graph].stages[stage.number].indices {
+          let id = graphs[graph].operation(index)
+          forEachSingleDependent(of: id, extra) { body(.operation($0)) }
+        }
+      }
+      reachStages(behind: stage, &stages, body)
+    }
+  }
+
+  /// Calls `body` for the dependents of this operation alone.
+  private func forEachSingleDependent(
+    of id: OperationID, _ extra: [OperationID: [OperationID]], _ body: (OperationID) -> Void
   ) {
     for dependent in extra[id] ?? [] { body(dependent) }
     let graph = id.graph.number
@@ -121,19 +170,28 @@ extension Scheduler {
       if isKept(index) { body(graphs[graph].operation(index)) }
     }
     let from = graphs[graph].stageNumber(of: id.index)
-    for edge in graphs[graph].stages[from].outgoing {
-      let to = graphs[graph].stages[edge.stage].indices
-      switch edge.match {
-      case .sameIndex:
-        let index = to.lowerBound + graphs[graph].stages[from].element(id.index)
-        if isKept(index) { body(graphs[graph].operation(index)) }
-      case .all:
-        let stage = ReachedStage(graph: graph, number: edge.stage)
-        guard stages.insert(stage).inserted else { continue }
-        for index in to { body(graphs[graph].operation(index)) }
-      }
+    for edge in graphs[graph].stages[from].outgoing where edge.match == .sameIndex {
+      let element = graphs[graph].stages[from].element(id.index)
+      let index = graphs[graph].stages[edge.stage].firstIndex + element
+      if isKept(index) { body(graphs[graph].operation(index)) }
     }
   }
+
+  /// Calls `body` for each stage that waits for the whole of this one, the first time.
+  private func reachStages(
+    behind stage: ReachedStage, _ stages: inout Set<ReachedStage>, _ body: (Reached) -> Void
+  ) {
+    for edge in graphs[stage.graph].stages[stage.number].outgoing where edge.match == .all {
+      let next = ReachedStage(graph: stage.graph, number: edge.stage)
+      if stages.insert(next).inserted { body(.stage(next)) }
+    }
+  }
+}
+
+/// What a walk along edges has reached.
+private enum Reached {
+  case operation(OperationID)
+  case stage(ReachedStage)
 }
 
 /// A stage of which every element has been reached.
@@ -158,9 +216,16 @@ private struct ReachedOperations {
     }
   }
 
-  private mutating func withMarks(
-    of graph: UInt32, _ count: UInt32, _ body: (inout [Bool]) -> Bool
-  ) -> Bool {
+  /// Adds all operations of a stage.
+  mutating func insert(_ members: Range<UInt32>, of graph: UInt32, _ count: UInt32) {
+    withMarks(of: graph, count) { marks in
+      for index in members { marks[Int(index)] = true }
+    }
+  }
+
+  private mutating func withMarks<Result>(
+    of graph: UInt32, _ count: UInt32, _ body: (inout [Bool]) -> Result
+  ) -> Result {
     body(&marks[graph, default: Array(repeating: false, count: Int(count))])
   }
 }
@@ -168,7 +233,13 @@ private struct ReachedOperations {
 extension OperationRuns {
   fileprivate func without(_ left: UInt32) -> OperationRuns {
     var rest = OperationRuns(graph: graph)
-    forEach { if $0 != left { rest.append($0) } }
+    for at in 0..<runCount {
+      let run = run(at)
+      let parts = [run.clamped(to: 0..<left), run.clamped(to: (left + 1)..<UInt32.max)]
+      for part in parts where !part.isEmpty {
+        rest.append(first: part.lowerBound, count: UInt32(part.count))
+      }
+    }
     return rest
   }
 }

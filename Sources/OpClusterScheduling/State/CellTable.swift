@@ -1,53 +1,117 @@
-// Operation cells in pages. A page exists only after a change of one of its operations: a million
-// array elements that all wait, or are all ready, cost only the memory of their stage.
+// Operation cells in pages. A page costs memory only for what distinguishes its operations: nothing
+// while all are as their stage says, one cell while they are equal, and a cell for each after a
+// change of one alone. A million array elements that wait, or were cancelled, cost a few thousand
+// cells.
 
 import OpClusterModel
 
 struct CellTable: Sendable {
-  static let pageBits: UInt32 = 8
-  static let pageSize: UInt32 = 1 << pageBits
+  /// The usual size of a page, as a power of two. Tests take smaller pages too, with which few
+  /// operations do what many do; one of 0 gives each operation a cell of its own.
+  static let usualPageBits: UInt32 = 8
+  let pageBits: UInt32
+  var pageSize: UInt32 { 1 << pageBits }
 
+  /// Empty, with one cell for all of the page's operations, or with a cell for each.
   private var pages: [[OperationCell]]
   let count: UInt32
 
-  init(count: UInt32) {
+  init(count: UInt32, pageBits: UInt32 = CellTable.usualPageBits) {
     self.count = count
-    pages = Array(
-      repeating: [], count: Int((UInt64(count) + UInt64(Self.pageSize) - 1) >> Self.pageBits))
+    self.pageBits = pageBits
+    let pageCount = (UInt64(count) + (1 << UInt64(pageBits)) - 1) >> UInt64(pageBits)
+    pages = Array(repeating: [], count: Int(pageCount))
   }
 
+  /// Whether the state of an operation is stored here, and not that of its stage.
   @inline(__always)
-  func hasPage(of index: UInt32) -> Bool { !pages[Int(index >> Self.pageBits)].isEmpty }
+  func hasPage(of index: UInt32) -> Bool { !pages[Int(index >> pageBits)].isEmpty }
 
-  /// The cell of an operation; nil if its page does not exist: its stage then has the common state.
+  /// Whether each operation of the page has a cell of its own.
+  @inline(__always)
+  func hasOwnCells(of index: UInt32) -> Bool {
+    let page = index >> pageBits
+    return pages[Int(page)].count == Int(length(of: page))
+  }
+
+  /// The cell of an operation; nil if its page is empty: its stage then has the common state.
   @inline(__always)
   func stored(_ index: UInt32) -> OperationCell? {
-    let page = pages[Int(index >> Self.pageBits)]
-    return page.isEmpty ? nil : page[Int(index & (Self.pageSize - 1))]
+    let page = pages[Int(index >> pageBits)]
+    if page.isEmpty { return nil }
+    return page[page.count == 1 ? 0 : Int(index & (pageSize - 1))]
   }
 
-  /// Changes a cell whose page exists.
+  /// Changes an own cell.
   @inline(__always)
   @discardableResult
   mutating func update<Result>(
     _ index: UInt32, _ body: (inout OperationCell) -> Result
   ) -> Result {
-    body(&pages[Int(index >> Self.pageBits)][Int(index & (Self.pageSize - 1))])
+    body(&pages[Int(index >> pageBits)][Int(index & (pageSize - 1))])
   }
 
-  /// Creates the page of `index`; `pristine` gives the initial state of each operation.
+  /// Gives each operation of the page of `index` a cell of its own; `pristine` gives the state of
+  /// those that have none.
   mutating func materialise(_ index: UInt32, pristine: (UInt32) -> OperationCell) {
-    let number = index >> Self.pageBits
-    let first = number << Self.pageBits
-    let last = UInt32(min(UInt64(count), UInt64(first) + UInt64(Self.pageSize)))
-    pages[Int(number)] = (first..<last).map(pristine)
+    let number = index >> pageBits
+    if let common = pages[Int(number)].first {
+      pages[Int(number)] = Array(repeating: common, count: Int(length(of: number)))
+      return
+    }
+    let first = number << pageBits
+    pages[Int(number)] = (first..<(first + length(of: number))).map(pristine)
+  }
+
+  /// Gives all operations of whole pages the same cell.
+  mutating func fill(_ range: Range<UInt32>, with cell: OperationCell) {
+    precondition(isWhole(range), "not whole pages")
+    for page in (range.lowerBound >> pageBits)...((range.upperBound - 1) >> pageBits) {
+      pages[Int(page)] = [cell]
+    }
+  }
+
+  /// The end of the neighbours from `index` on, before `end`, that whole pages say to be equal. At
+  /// least `index + 1`: an operation with a cell of its own is alone. Expects that all of them are
+  /// of one stage. A step for each page.
+  func equalEnd(from index: UInt32, before end: UInt32) -> UInt32 {
+    guard index & (pageSize - 1) == 0 else { return index + 1 }
+    let first = pages[Int(index >> pageBits)]
+    var reached = index
+    while reached < end {
+      let page = reached >> pageBits
+      let (count, next) = (pages[Int(page)].count, reached + length(of: page))
+      guard next <= end, count == first.count, count <= 1,
+        count == 0 || pages[Int(page)][0] == first[0]
+      else { break }
+      reached = next
+    }
+    return max(reached, index + 1)
+  }
+
+  /// The end of the neighbours from `index` on, before `end`, that a look at `index` tells of: its
+  /// page, if that has no own cells.
+  func lookEnd(from index: UInt32, before end: UInt32) -> UInt32 {
+    hasOwnCells(of: index) ? index + 1 : pageBoundary(after: index, before: end)
   }
 
   /// The beginning of the next page behind `index`, at most `end`.
   func pageBoundary(after index: UInt32, before end: UInt32) -> UInt32 {
-    let next = (UInt64(index >> Self.pageBits) + 1) << Self.pageBits
+    let next = (UInt64(index >> pageBits) + 1) << pageBits
     return UInt32(min(UInt64(end), next))
   }
 
-  var pageCount: Int { pages.reduce(0) { $0 + ($1.isEmpty ? 0 : 1) } }
+  /// The number of operations of a page; less than `pageSize` only for the last.
+  @inline(__always)
+  private func length(of page: UInt32) -> UInt32 {
+    min(pageSize, count - page << pageBits)
+  }
+
+  private func isWhole(_ range: Range<UInt32>) -> Bool {
+    !range.isEmpty && range.lowerBound & (pageSize - 1) == 0
+      && (range.upperBound & (pageSize - 1) == 0 || range.upperBound == count)
+  }
+
+  /// The number of stored cells.
+  var cellCount: Int { pages.reduce(0) { $0 + $1.count } }
 }

@@ -44,8 +44,12 @@ struct ClusterState: Sendable {
   /// When unfinished operations became ready individually, or execute.
   var timestamps: [OperationID: Timestamps] = [:]
 
+  /// The size of the pages of cells (`CellTable`). Changes no meaning.
+  let pageBits: UInt32
+
   /// An empty cluster with the queue `default`.
-  init() {
+  init(pageBits: UInt32 = CellTable.usualPageBits) {
+    self.pageBits = pageBits
     addQueue(QueueID.main, QueueSettings(name: "default"), owner: nil)
   }
 }

@@ -24,9 +24,9 @@ struct Graph: Blankable {
   /// Edges of the tables that were removed (S37).
   var removedDependencies: [UInt32: [OperationID]] = [:]
   /// The own priority or place of single operations (S52).
-  var changes: [UInt32: PlaceChange] = [:]
+  var changes: PlaceTable<PlaceChange>
   /// The queues of operations that were enqueued individually, or moved.
-  var enqueuedIn: [UInt32: Enqueueing] = [:]
+  var enqueuedIn: PlaceTable<Enqueueing>
   /// The outputs of operations (`keep`); an empty one is not kept.
   var outputs: [UInt32: [UInt8]] = [:]
   /// The memory of the outputs.
@@ -41,6 +41,9 @@ struct Graph: Blankable {
   var avoided: [UInt32: [UInt32]] = [:]
   /// The pauses after failed attempts, each until the next attempt is handed over.
   var pauses: [UInt32: Pause] = [:]
+  /// By page: when its operations became ready together, if they did; empty: of none. The times of
+  /// single operations are in `ClusterState.timestamps`. Not durable, and only for people.
+  var readyTimes: [WallTime] = []
   /// The reasons of cancellations, newest last; only for people.
   var reasons: [ReasonRun] = []
   /// The queues that belong to the graph and are removed with it.
@@ -59,7 +62,7 @@ struct Graph: Blankable {
   var stoppedScopes: [Bool] = []
   var isSuspended: Bool
   /// Ready runs that wait for the graph to be resumed.
-  var parked: [ReadyRun] = []
+  var parked: [LinePlace] = []
 
   struct ExternalDependent: Sendable {
     var operation: OperationID
@@ -71,11 +74,11 @@ struct Graph: Blankable {
     /// Whether it came with the submission rather than later.
     var isOriginal: Bool
   }
-  struct PlaceChange: Sendable {
+  struct PlaceChange: Placed {
     var priority: Priority
     var place: UInt64
   }
-  struct Enqueueing: Sendable {
+  struct Enqueueing: Placed {
     var queue: QueueID
     /// Its position among the barriers, independent of later changes of its place in line.
     var place: UInt64
@@ -94,11 +97,28 @@ struct Graph: Blankable {
     if !pauses.isEmpty { pauses[index] = nil }
   }
 
-  /// Forgets what an operation has no use for after its end.
-  mutating func forgetNotes(of index: UInt32) {
-    if !addedBlocks.isEmpty { addedBlocks[index] = nil }
-    if !avoided.isEmpty { avoided[index] = nil }
-    endPause(of: index)
+  /// Notes that whole pages became ready. A step for each.
+  mutating func noteReady(_ span: OperationSpan, at time: WallTime) {
+    if readyTimes.isEmpty {
+      readyTimes = Array(repeating: .unknown, count: Int(operationCount >> cells.pageBits) + 1)
+    }
+    let last = (span.range.upperBound - 1) >> cells.pageBits
+    for page in (span.first >> cells.pageBits)...last { readyTimes[Int(page)] = time }
+  }
+
+  /// When an operation became ready with its page or its stage.
+  func commonReadyTime(of index: UInt32, stage: Int) -> WallTime {
+    let time = readyTimes.isEmpty ? .unknown : readyTimes[Int(index >> cells.pageBits)]
+    return time == .unknown ? stages[stage].readyAt : time
+  }
+
+  /// Forgets what the operations of a span have no use for after their end.
+  mutating func forgetNotes(of span: OperationSpan) {
+    if !addedBlocks.isEmpty { for index in span.range { addedBlocks[index] = nil } }
+    // Only an operation that ran has these.
+    guard span.isSingle else { return }
+    if !avoided.isEmpty { avoided[span.first] = nil }
+    endPause(of: span.first)
   }
   struct ReasonRun: Sendable {
     var first: UInt32
@@ -140,19 +160,19 @@ struct Graph: Blankable {
     cells.stored(index) ?? stages[stageNumber(of: index)].pristine
   }
 
-  /// Changes a cell; creates its page first if necessary.
+  /// Changes a cell; gives its page own cells first if necessary.
   @inline(__always)
   @discardableResult
   mutating func update<Result>(
     _ index: UInt32, _ body: (inout OperationCell) -> Result
   ) -> Result {
-    if !cells.hasPage(of: index) { materialise(index) }
+    if !cells.hasOwnCells(of: index) { materialise(index) }
     return cells.update(index, body)
   }
 
   private mutating func materialise(_ index: UInt32) {
     let stages = self.stages
-    var number = stageNumber(of: (index >> CellTable.pageBits) << CellTable.pageBits)
+    var number = stageNumber(of: (index >> cells.pageBits) << cells.pageBits)
     cells.materialise(index) { at in
       while number + 1 < stages.count && stages[number + 1].firstIndex <= at { number += 1 }
       return stages[number].pristine
@@ -199,13 +219,13 @@ struct Graph: Blankable {
     reasons.last { $0.first <= index && index < $0.first + $0.count }?.reason
   }
 
-  mutating func noteReason(_ reason: CancelReason, of index: UInt32) {
+  mutating func noteReason(_ reason: CancelReason, of index: UInt32, count: UInt32 = 1) {
     if let last = reasons.indices.last, reasons[last].reason == reason,
       reasons[last].first + reasons[last].count == index
     {
-      reasons[last].count += 1
+      reasons[last].count += count
     } else {
-      reasons.append(ReasonRun(first: index, count: 1, reason: reason))
+      reasons.append(ReasonRun(first: index, count: count, reason: reason))
     }
   }
 
@@ -232,6 +252,7 @@ extension Graph {
     Graph(
       id: GraphID(0), submission: GraphSubmission(name: ""), fingerprint: 0,
       submittedAt: .unknown, basePlace: 0, stages: [], cells: CellTable(count: 0),
-      dependents: EdgeTable(), dependencies: EdgeTable(), unfinished: 0, isSuspended: false)
+      dependents: EdgeTable(), dependencies: EdgeTable(), changes: PlaceTable(pageBits: 0),
+      enqueuedIn: PlaceTable(pageBits: 0), unfinished: 0, isSuspended: false)
   }
 }

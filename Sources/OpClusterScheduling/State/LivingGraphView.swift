@@ -40,6 +40,10 @@ struct LivingGraphView: GraphView {
     living.priority(of: index, stage: stage)
   }
 
+  func equalEnd(from index: UInt32, before end: UInt32) -> UInt32 {
+    living.span(from: index, before: end).range.upperBound
+  }
+
   /// Ended operations, and ones never enqueued, may name a queue that was removed.
   private func name(of queue: QueueID) -> String {
     // Avoids a copy of the queue.

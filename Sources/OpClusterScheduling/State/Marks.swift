@@ -18,17 +18,20 @@ extension ClusterState {
   }
 
   /// Keeps operations from being handed over until a request about them is decided.
-  mutating func pin(_ operations: [OperationID]) {
-    for id in operations {
-      graphs[id.graph.number].update(id.index) { $0.flags.insert(.pinned) }
+  /// A step for each span.
+  mutating func pin(_ operations: [OperationRuns]) {
+    for runs in operations {
+      changeSpans(of: runs) { state, span in
+        state.graphs[span.graph.number].update(span) { $0.flags.formUnion(.pinned) }
+      }
     }
   }
 
-  mutating func unpin(_ operations: [OperationID]) {
-    for id in operations where graphs.contains(id.graph.number) {
-      graphs[id.graph.number].update(id.index) { $0.flags.remove(.pinned) }
-      if graphs[id.graph.number].cell(id.index).isInLine {
-        enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
+  mutating func unpin(_ operations: [OperationRuns]) {
+    for runs in operations where graphs.contains(runs.graph.number) {
+      changeSpans(of: runs) { state, span in
+        state.graphs[span.graph.number].update(span) { $0.flags.remove(.pinned) }
+        if state.graphs[span.graph.number].cell(span.first).isInLine { state.enterLine(span) }
       }
     }
   }
@@ -114,10 +117,12 @@ extension ClusterState {
   mutating func wakeResting(of queue: UInt32) { queues[queue].line.wakeResting() }
 
   /// Parks a run until its graph is resumed.
-  mutating func parkInGraph(_ run: ReadyRun) { graphs[run.graph.number].parked.append(run) }
+  mutating func parkInGraph(_ place: LinePlace) {
+    graphs[place.run.graph.number].parked.append(place)
+  }
 
   /// Parks a run until its stage is below its own limit (`max_parallel`).
-  mutating func parkInStage(_ run: ReadyRun, _ stage: Int) {
-    graphs[run.graph.number].stages[stage].parked.append(run)
+  mutating func parkInStage(_ place: LinePlace, _ stage: Int) {
+    graphs[place.run.graph.number].stages[stage].parked.append(place)
   }
 }

@@ -32,7 +32,8 @@ extension ClusterState {
     return ended[id.graph].map { OperationCell.Ending(rawValue: $0.outcome(of: id.index)) }
   }
 
-  /// Every unfinished operation that is in a queue now, including barriers (S95).
+  /// Every unfinished operation that is in a queue now, including barriers (S95). Costs the graphs,
+  /// their stages, and the spans of those that may be in it.
   func members(of queue: QueueID) -> [OperationRuns] {
     graphs.numbers.compactMap { number in
       var runs = OperationRuns(graph: GraphID(number))
@@ -40,10 +41,10 @@ extension ClusterState {
         if graphs[number].enqueuedIn.isEmpty, graphs[number].stages[stage].queue != queue {
           continue
         }
-        for index in graphs[number].stages[stage].indices
-        where graphs[number].queue(of: index, stage: stage) == queue {
-          let phase = graphs[number].cell(index).phase
-          if phase != .finished && phase != .declared { runs.append(index) }
+        graphs[number].forEachSpan(in: graphs[number].stages[stage].indices) { span in
+          guard graphs[number].queue(of: span.first, stage: stage) == queue else { return }
+          let phase = graphs[number].cell(span.first).phase
+          if phase != .finished && phase != .declared { runs.append(span) }
         }
       }
       return runs.isEmpty ? nil : runs

@@ -25,7 +25,7 @@ struct Queue: Watchable {
   /// barriers.
   var segments: [Segment] = [Segment()]
   /// Cancelled operations that finish when the queue resumes (S75).
-  var cancelledMembers: [OperationID] = []
+  var cancelledMembers: [OperationSpan] = []
 
   static var blank: Queue { Queue(id: QueueID(0), settings: QueueSettings(name: "")) }
 

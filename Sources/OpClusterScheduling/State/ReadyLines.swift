@@ -28,10 +28,14 @@ extension ClusterState {
     crowdedQueues.removeAll(keepingCapacity: true)
   }
 
-  /// The number of first operations of a run that do not stand in line.
+  /// The number of first operations of a run that do not stand in line. A page without own cells
+  /// costs one look.
   func skip(_ run: ReadyRun, _ level: Int, _ stage: Int) -> UInt32 {
     var skip: UInt32 = 0
-    while skip < run.count, !standsInLine(run, skip, level, stage) { skip += 1 }
+    let end = run.first + run.count
+    while skip < run.count, !standsInLine(run, skip, level, stage) {
+      skip = graphs[run.graph.number].cells.lookEnd(from: run.first + skip, before: end) - run.first
+    }
     return skip
   }
 
@@ -55,8 +59,8 @@ extension ClusterState {
       && (level == Line.barrierLevel || Line.level(of: priority) == level)
   }
 
-  /// The number of first operations of a run that stand in line, if the first `known` do. An
-  /// untouched page counts as one look.
+  /// The number of first operations of a run that stand in line, if the first `known` do. A page
+  /// without own cells costs one look.
   func standing(
     _ run: ReadyRun, _ level: Int, _ stage: Int, from known: UInt32, atMost most: UInt32,
     _ looks: inout Int
@@ -65,16 +69,10 @@ extension ClusterState {
     var valid = known
     while valid < most {
       looks += 1
-      let index = run.first + valid
-      if !graphs[graph].cells.hasPage(of: index) {
-        guard graphs[graph].stages[stage].pristine.phase == .ready else { break }
-        let next = graphs[graph].cells.pageBoundary(after: index, before: run.first + run.count)
-        valid = min(most, next - run.first)
-      } else if standsInLine(run, valid, level, stage) {
-        valid += 1
-      } else {
-        break
-      }
+      guard standsInLine(run, valid, level, stage) else { break }
+      let next = graphs[graph].cells.lookEnd(
+        from: run.first + valid, before: run.first + run.count)
+      valid = min(most, next - run.first)
     }
     return valid
   }

@@ -25,7 +25,7 @@ struct Stage: Sendable {
   var outgoing: [StageEdge] = []
   var incoming: [StageEdge] = []
   /// Ready runs that wait for `maximumParallel`.
-  var parked: [ReadyRun] = []
+  var parked: [LinePlace] = []
 
   var indices: Range<UInt32> { firstIndex..<(firstIndex + template.count) }
   func element(_ index: UInt32) -> UInt32 { index - firstIndex }
@@ -39,7 +39,14 @@ struct StageEdge: Sendable {
   var match: GroupEdge.Match
 }
 
-/// Neighbouring operations of one stage that became ready together, in a queue's line.
+/// A run that was taken out of its line, and the line to which it returns.
+struct LinePlace: Sendable {
+  var run: ReadyRun
+  var queue: UInt32
+  var level: Int
+}
+
+/// Neighbouring operations of one stage that stand in a queue's line together.
 struct ReadyRun: Comparable, Sendable {
   /// The place in line of the first; the others follow it (S51).
   var place: UInt64

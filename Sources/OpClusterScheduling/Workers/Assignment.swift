@@ -213,7 +213,7 @@ extension Scheduler {
         return reach
       },
       &steps,
-      settle: { settleHead($0, $1, atMost: min(room, LineHeads.most)) })
+      settle: { settleHead($0, in: queue, $1, atMost: min(room, LineHeads.most)) })
     {
       let isFull = pass.isFull(candidate.demandClass)
       // A class full for others may have room for operations that rank above its own queue's.
@@ -223,7 +223,7 @@ extension Scheduler {
       line.setAside(candidate, untilWorkersChange: false)
     }
     // Removes obsolete runs, so that they do not count as waiting operations.
-    _ = line.stands(above: -1) { settleHead($0, $1, atMost: 1) }
+    _ = line.stands(above: -1) { settleHead($0, in: queue, $1, atMost: 1) }
     return nil
   }
 

@@ -9,22 +9,22 @@ extension Scheduler {
     guard queues[queue].line.hasRuns(above: level) else { return false }
     var line = state.takeLine(of: queue)
     defer { state.putBack(&line, of: queue) }
-    return line.stands(above: level) { settleHead($0, $1, atMost: 1) }
+    return line.stands(above: level) { settleHead($0, in: queue, $1, atMost: 1) }
   }
 
   /// The part of a run at the head of a line that still stands there, at most `most`.
   mutating func settleHead(
-    _ run: ReadyRun, _ level: Int, atMost most: UInt32
+    _ run: ReadyRun, in queue: UInt32, _ level: Int, atMost most: UInt32
   ) -> Line.Settling {
     let graph = run.graph.number
     guard graphs.contains(graph) else { return .gone }
     if graphs[graph].isSuspended {
-      state.parkInGraph(run)
+      state.parkInGraph(LinePlace(run: run, queue: queue, level: level))
       return .gone
     }
     let stage = graphs[graph].stageNumber(of: run.first)
     if state.parallelRoom(graph, stage) == 0 {
-      state.parkInStage(run, stage)
+      state.parkInStage(LinePlace(run: run, queue: queue, level: level), stage)
       return .gone
     }
     let skip = state.skip(run, level, stage)

@@ -47,9 +47,11 @@ extension ShadowLedger {
         enter(id, queue.number)
         self[id].isQueued = true
       }
-    case .moved(let id, let queue):
-      expectUnstarted(id, "is moved")
-      enter(id, queue.number)
+    case .moved(let runs, let queue):
+      eachOf(runs) { ledger, id in
+        ledger.expectUnstarted(id, "is moved")
+        ledger.enter(id, queue.number)
+      }
     case .held(let runs):
       eachOf(runs) { ledger, id in
         ledger.expectUnstarted(id, "is held")
@@ -91,11 +93,13 @@ extension ShadowLedger {
           ledger[id].isHeld = false
         }
       }
-    case .prioritySet(let id, let priority):
-      expectUnstarted(id, "changes its priority")
-      lastPlace += 1
-      self[id].priority = priority
-      self[id].place = lastPlace
+    case .prioritySet(let runs, let priority):
+      eachOf(runs) { ledger, id in
+        ledger.expectUnstarted(id, "changes its priority")
+        ledger.lastPlace += 1
+        ledger[id].priority = priority
+        ledger[id].place = ledger.lastPlace
+      }
     case .started, .workerDraining, .workerSetAside, .workerResumed, .restoredGraph,
       .restoredEnding, .restoredCounters, .restoredKeys, .keysDated, .graphsRemoved:
       break

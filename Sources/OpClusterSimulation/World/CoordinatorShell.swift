@@ -16,7 +16,7 @@ extension World {
   func startCoordinator() {
     guard !coordinator.isUp, expectNothingMissing() else { return }
     do {
-      coordinator.scheduler = try coordinator.disk.recover(timing)
+      coordinator.scheduler = try coordinator.disk.recover(timing, pageBits: pageBits)
     } catch {
       return fail("I10", "the journal cannot be read: \(error)")
     }

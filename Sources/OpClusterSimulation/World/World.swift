@@ -69,6 +69,10 @@ final class World {
   var keys: [SubmissionKey] = []
   var violation: Violation?
 
+  /// The size of the pages of operations' states: mostly small, so that few operations change
+  /// together. The shadow has the usual ones, and must come to the same.
+  var pageBits: UInt32 { UInt32(seed % 4) }
+
   // Progress:
   var isHealed = false
   var healedAt = Instant.zero

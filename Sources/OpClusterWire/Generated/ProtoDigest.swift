@@ -3,7 +3,7 @@
 
 enum ProtoDigest {
   static let client = "2626855206 20239"
-  static let journal = "2074233390 7401"
+  static let journal = "2325697899 7581"
   static let submission = "281741883 21846"
   static let worker = "4205767639 8263"
 }

@@ -714,6 +714,7 @@ nonisolated struct ProtoPriorityFact: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
+  /// Only in journals of earlier releases, instead of the runs.
   var operation: ProtoOperation {
     get {_operation ?? ProtoOperation()}
     set {_operation = newValue}
@@ -725,11 +726,21 @@ nonisolated struct ProtoPriorityFact: Sendable {
 
   var priority: ProtoPriority = .unspecified
 
+  var runs: ProtoOperationRuns {
+    get {_runs ?? ProtoOperationRuns()}
+    set {_runs = newValue}
+  }
+  /// Returns true if `runs` has been explicitly set.
+  var hasRuns: Bool {self._runs != nil}
+  /// Clears the value of `runs`. Subsequent reads from it will return its default value.
+  mutating func clearRuns() {self._runs = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _operation: ProtoOperation? = nil
+  fileprivate var _runs: ProtoOperationRuns? = nil
 }
 
 /// Taken out of its queue and put at the end of this one.
@@ -738,6 +749,7 @@ nonisolated struct ProtoMoved: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
+  /// Only in journals of earlier releases, instead of the runs.
   var operation: ProtoOperation {
     get {_operation ?? ProtoOperation()}
     set {_operation = newValue}
@@ -749,11 +761,21 @@ nonisolated struct ProtoMoved: Sendable {
 
   var queue: UInt32 = 0
 
+  var runs: ProtoOperationRuns {
+    get {_runs ?? ProtoOperationRuns()}
+    set {_runs = newValue}
+  }
+  /// Returns true if `runs` has been explicitly set.
+  var hasRuns: Bool {self._runs != nil}
+  /// Clears the value of `runs`. Subsequent reads from it will return its default value.
+  mutating func clearRuns() {self._runs = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _operation: ProtoOperation? = nil
+  fileprivate var _runs: ProtoOperationRuns? = nil
 }
 
 nonisolated struct ProtoBlocksAdded: Sendable {
@@ -2246,7 +2268,7 @@ nonisolated extension ProtoEdge: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension ProtoPriorityFact: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".PriorityFact"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}priority\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}priority\0\u{1}runs\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2256,6 +2278,7 @@ nonisolated extension ProtoPriorityFact: SwiftProtobuf.Message, SwiftProtobuf._M
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularMessageField(value: &self._operation) }()
       case 2: try { try decoder.decodeSingularEnumField(value: &self.priority) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._runs) }()
       default: break
       }
     }
@@ -2272,12 +2295,16 @@ nonisolated extension ProtoPriorityFact: SwiftProtobuf.Message, SwiftProtobuf._M
     if self.priority != .unspecified {
       try visitor.visitSingularEnumField(value: self.priority, fieldNumber: 2)
     }
+    try { if let v = self._runs {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoPriorityFact, rhs: ProtoPriorityFact) -> Bool {
     if lhs._operation != rhs._operation {return false}
     if lhs.priority != rhs.priority {return false}
+    if lhs._runs != rhs._runs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2285,7 +2312,7 @@ nonisolated extension ProtoPriorityFact: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoMoved: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Moved"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}queue\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}queue\0\u{1}runs\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2295,6 +2322,7 @@ nonisolated extension ProtoMoved: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularMessageField(value: &self._operation) }()
       case 2: try { try decoder.decodeSingularUInt32Field(value: &self.queue) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._runs) }()
       default: break
       }
     }
@@ -2311,12 +2339,16 @@ nonisolated extension ProtoMoved: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if self.queue != 0 {
       try visitor.visitSingularUInt32Field(value: self.queue, fieldNumber: 2)
     }
+    try { if let v = self._runs {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoMoved, rhs: ProtoMoved) -> Bool {
     if lhs._operation != rhs._operation {return false}
     if lhs.queue != rhs.queue {return false}
+    if lhs._runs != rhs._runs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

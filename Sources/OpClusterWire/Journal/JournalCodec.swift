@@ -192,13 +192,13 @@ extension ProtoFacts {
     case .dependencyRemoved(let from, let to):
       dependencyRemoved.from = from.proto
       dependencyRemoved.to = to.proto
-    case .prioritySet(let operation, let priority):
-      prioritySet.operation = operation.proto
+    case .prioritySet(let runs, let priority):
+      prioritySet.runs = runs.proto
       prioritySet.priority = priority.proto
     case .held(let runs): held = runs.proto
     case .released(let runs): released = runs.proto
-    case .moved(let operation, let queue):
-      moved.operation = operation.proto
+    case .moved(let runs, let queue):
+      moved.runs = runs.proto
       moved.queue = queue.number
     case .blocksAdded(let operation, let blocks):
       blocksAdded.operation = operation.proto
@@ -318,12 +318,16 @@ extension Record {
         from: try OperationID(proto: edge.from), to: try OperationID(proto: edge.to))
     case .prioritySet(let fact):
       self = .prioritySet(
-        try OperationID(proto: fact.operation),
+        try fact.hasRuns
+          ? OperationRuns(proto: fact.runs) : OperationRuns(OperationID(proto: fact.operation)),
         try Priority(proto: fact.priority, "priority_set.priority"))
     case .held(let runs): self = .held(try OperationRuns(proto: runs))
     case .released(let runs): self = .released(try OperationRuns(proto: runs))
     case .moved(let fact):
-      self = .moved(try OperationID(proto: fact.operation), QueueID(fact.queue))
+      self = .moved(
+        try fact.hasRuns
+          ? OperationRuns(proto: fact.runs) : OperationRuns(OperationID(proto: fact.operation)),
+        QueueID(fact.queue))
     case .blocksAdded(let fact):
       self = .blocksAdded(
         try OperationID(proto: fact.operation),

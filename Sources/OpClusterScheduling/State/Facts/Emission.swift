@@ -5,7 +5,16 @@
 import OpClusterModel
 
 extension ClusterState {
-  /// Draws the operation's next number. It wraps after 2^32 events of one operation.
+  /// Draws the next number of each operation. It wraps after 2^32 events of one operation.
+  @inline(__always)
+  mutating func emit(_ kind: Event.Kind, _ span: OperationSpan, into turn: inout SchedulingTurn) {
+    let own = graphs[span.graph.number].update(span) { cell in
+      cell.eventSequence &+= 1
+      return cell.eventSequence
+    }
+    emitRun(kind, first: span.id, count: span.count, own: own, into: &turn)
+  }
+
   mutating func emit(_ kind: Event.Kind, _ id: OperationID, into turn: inout SchedulingTurn) {
     let own = graphs[id.graph.number].update(id.index) { cell in
       cell.eventSequence &+= 1

@@ -95,14 +95,14 @@ extension ClusterState {
       addDependency(from, to, policy, into: &turn)
     case .dependencyRemoved(let from, let to):
       removeDependency(from, to, into: &turn)
-    case .prioritySet(let id, let priority):
-      setPriority(id, priority, into: &turn)
+    case .prioritySet(let runs, let priority):
+      setPriority(runs, priority, into: &turn)
     case .held(let runs):
       setHeld(runs, true, into: &turn)
     case .released(let runs):
       setHeld(runs, false, into: &turn)
-    case .moved(let id, let queue):
-      moveToQueue(id, queue, into: &turn)
+    case .moved(let runs, let queue):
+      moveToQueue(runs, queue, into: &turn)
     case .blocksAdded(let id, let bytes):
       addBlocks(bytes, to: id)
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,

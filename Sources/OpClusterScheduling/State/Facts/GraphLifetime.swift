@@ -44,8 +44,9 @@ extension ClusterState {
     var graph = Graph(
       id: id, submission: submission.withoutElementEdges, fingerprint: fingerprint,
       submittedAt: at, basePlace: counters.lastPlace + 1, stages: [],
-      cells: CellTable(count: count), dependents: lowered.dependents,
-      dependencies: lowered.dependencies, unfinished: count,
+      cells: CellTable(count: count, pageBits: pageBits), dependents: lowered.dependents,
+      dependencies: lowered.dependencies, changes: PlaceTable(pageBits: pageBits),
+      enqueuedIn: PlaceTable(pageBits: pageBits), unfinished: count,
       isSuspended: submission.isSuspended)
     if !submission.failureScopes.isEmpty {
       graph.scopeFailures = submission.failureScopes.map { _ in 0 }
@@ -284,7 +285,10 @@ extension Graph {
   fileprivate var endings: [UInt8] {
     var endings: [UInt8] = []
     endings.reserveCapacity(Int(operationCount))
-    for index in 0..<operationCount { endings.append(cell(index).ending.rawValue) }
+    forEachSpan(in: 0..<operationCount) { span in
+      let ending = cell(span.first).ending.rawValue
+      endings.append(contentsOf: repeatElement(ending, count: Int(span.count)))
+    }
     return endings
   }
 
@@ -302,14 +306,17 @@ extension Graph {
     return sawCancelled ? .cancelled : .succeeded
   }
 
-  /// Whether an operation was skipped because of a failure, even an allowed one. Visits each
-  /// operation, but only of an ending or ended graph that has skips and no cancellation.
+  /// Whether an operation was skipped because of a failure, even an allowed one. Visits each span of
+  /// operations, but only of an ending or ended graph that has skips and no cancellation.
   private var sawFailedSkip: Bool {
     guard stages.contains(where: { $0.counts[.skipped] > 0 }), !sawCancelled else { return false }
-    return (0..<operationCount).contains {
-      let ending = cell($0).ending
-      return ending.outcome == .skipped && !ending.isHarmless
+    var index: UInt32 = 0
+    while index < operationCount {
+      let ending = cell(index).ending
+      if ending.outcome == .skipped, !ending.isHarmless { return true }
+      index += span(from: index, before: operationCount).count
     }
+    return false
   }
 }
 

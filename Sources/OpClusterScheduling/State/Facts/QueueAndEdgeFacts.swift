@@ -34,54 +34,46 @@ extension ClusterState {
     if isSuspended { return }
     let parked = graphs[id.number].parked
     graphs[id.number].parked = []
-    for run in parked {
-      returnToLine(run, graphs[id.number].stageNumber(of: run.first))
-    }
+    for place in parked { returnToLine(place) }
   }
 
   /// Lets a declared operation enter a queue, at its end (S51).
   mutating func enqueue(_ id: OperationID, in queue: QueueID, into turn: inout SchedulingTurn) {
     let graph = id.graph.number
     guard graphs.contains(graph), graphs[graph].cell(id.index).phase == .declared else { return }
-    let stage = graphs[graph].stageNumber(of: id.index)
-    counters.lastPlace += 1
-    graphs[graph].changes[id.index] = Graph.PlaceChange(
-      priority: graphs[graph].priority(of: id.index, stage: stage), place: counters.lastPlace)
-    graphs[graph].enqueuedIn[id.index] = Graph.Enqueueing(
-      queue: queue, place: counters.lastPlace)
-    graphs[graph].update(id.index) { $0.flags.insert(.changed) }
-    move(id, stage, .enqueue)
-    joinQueue(id, stage, queue.number, place: counters.lastPlace)
-    emit(.enqueued(queue), id, into: &turn)
-    settle(id, into: &turn)
+    let span = OperationSpan(id, stage: graphs[graph].stageNumber(of: id.index))
+    let place = drawPlaces(span, priority: nil)
+    graphs[graph].enqueuedIn.set(Graph.Enqueueing(queue: queue, place: place), for: span)
+    move(span, .enqueue)
+    joinQueue(span, queue.number, place: place)
+    emit(.enqueued(queue), span, into: &turn)
+    settle(span, into: &turn)
   }
 
-  /// Counts one operation in its queue.
-  mutating func joinQueue(_ id: OperationID, _ stage: Int, _ queue: UInt32, place: UInt64) {
-    if graphs[id.graph.number].stages[stage].template.isBarrier {
-      queues[queue].addBarrier(id, place: place)
+  /// Counts operations in their queue.
+  mutating func joinQueue(_ span: OperationSpan, _ queue: UInt32, place: UInt64) {
+    if graphs[span.graph.number].stages[span.stage].template.isBarrier {
+      queues[queue].addBarrier(span.id, place: place)
     } else {
-      queues[queue].members += 1
-      queues[queue].segments[queues[queue].segment(of: place)].unfinished += 1
+      queues[queue].members += span.count
+      queues[queue].segments[queues[queue].segment(of: place)].unfinished += span.count
       noteCountChange(queue)
     }
   }
 
-  /// Moves the operation to the tail of its new level; its place is new (S52).
+  /// Moves operations to the tail of their new level; their places are new (S52). A step for each
+  /// span.
   mutating func setPriority(
-    _ id: OperationID, _ priority: Priority, into turn: inout SchedulingTurn
+    _ runs: OperationRuns, _ priority: Priority, into turn: inout SchedulingTurn
   ) {
-    let graph = id.graph.number
-    guard graphs.contains(graph) else { return }
-    let stage = graphs[graph].stageNumber(of: id.index)
-    counters.lastPlace += 1
-    countAssigned(id, isAssigned: false)
-    graphs[graph].changes[id.index] = Graph.PlaceChange(
-      priority: priority, place: counters.lastPlace)
-    graphs[graph].update(id.index) { $0.flags.insert(.changed) }
-    countAssigned(id, isAssigned: true)
-    emit(.priority(priority), id, into: &turn)
-    if graphs[graph].cell(id.index).isInLine { enterLine(id, stage) }
+    guard graphs.contains(runs.graph.number) else { return }
+    changeSpans(of: runs) { state, span in
+      state.countAssigned(span.id, isAssigned: false)
+      _ = state.drawPlaces(span, priority: priority)
+      state.countAssigned(span.id, isAssigned: true)
+      state.emit(.priority(priority), span, into: &turn)
+      if state.graphs[span.graph.number].cell(span.first).isInLine { state.enterLine(span) }
+    }
   }
 
   /// Counts what is assigned of a queue under another service; visits each worker, if any has

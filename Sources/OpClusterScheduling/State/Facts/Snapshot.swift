@@ -112,7 +112,7 @@ extension ClusterState {
   /// The tables that have an entry for few operations. Sorted by index: the same state must give
   /// the same bytes, however its dictionaries arose (G4).
   private func addSparse(of graph: Graph, to state: inout GraphState) {
-    for index in graph.changes.keys.sorted() {
+    for index in graph.changes.indices(below: graph.operationCount) {
       guard let change = graph.changes[index] else { continue }
       state.placeChanges.append(
         GraphState.PlaceChange(index: index, priority: change.priority, place: change.place))
@@ -148,7 +148,7 @@ extension ClusterState {
       state.pauses.append(
         GraphState.PauseEntry(index: index, since: pause.since, length: pause.length))
     }
-    for index in graph.enqueuedIn.keys.sorted() {
+    for index in graph.enqueuedIn.indices(below: graph.operationCount) {
       guard let entry = graph.enqueuedIn[index] else { continue }
       state.enqueuedIn.append(
         GraphState.QueueEntry(index: index, queue: entry.queue, place: entry.place))
@@ -341,7 +341,7 @@ extension ClusterState {
     let stage = graphs[graph].stageNumber(of: id.index)
     if cell.isCancelled, cell.phase == .waiting || cell.phase == .ready {
       let queue = graphs[graph].queue(of: id.index, stage: stage).number
-      queues[queue].cancelledMembers.append(id)
+      queues[queue].cancelledMembers.append(OperationSpan(id, stage: stage))
     } else if cell.isInLine {
       enterLine(id, stage)
     } else if cell.phase == .waiting {

@@ -63,7 +63,8 @@ extension ClusterState {
       // Two events, the end and the completion, told in runs.
       cell.eventSequence = 2
     }
-    count(graphs[graph].operation(index), stage, from: before, to: .succeeded)
+    let span = OperationSpan(graphs[graph].operation(index), stage: stage)
+    count(span, from: before, to: .succeeded)
     graphs[graph].stages[stage].unfinished -= 1
     graphs[graph].unfinished -= 1
   }

@@ -5,43 +5,50 @@ import OpClusterModel
 
 extension ClusterState {
   /// Marks the members of all graphs first, then evaluates them (S96): else the end of one would
-  /// skip another that depends on it. A step for each member, and what its end costs.
+  /// skip another that depends on it. A step for each span of members, and what its end costs.
   mutating func cancel(
     _ members: [OperationRuns], _ reason: CancelReason, into turn: inout SchedulingTurn
   ) {
-    var marked: [OperationID] = []
+    var marked: [OperationSpan] = []
     for runs in members where graphs.contains(runs.graph.number) {
       // Not for a part of the graph: it may have stopped while the graph goes on.
       if reason == .failurePolicy, graphs[runs.graph.number].failsAsAWhole {
         graphs[runs.graph.number].failurePolicyTookEffect = true
       }
-      runs.forEachOperation { id in
-        if markCancelled(id, reason, into: &turn) { marked.append(id) }
+      changeSpans(of: runs) { state, span in
+        if state.markCancelled(span, reason, into: &turn) { marked.append(span) }
       }
     }
-    for id in marked { endCancelled(id, into: &turn) }
+    for span in marked { endCancelledParts(of: span, into: &turn) }
   }
 
   /// Sets isCancelled; false if it is already set or the operation has ended (S88, S89).
   private mutating func markCancelled(
-    _ id: OperationID, _ reason: CancelReason, into turn: inout SchedulingTurn
+    _ span: OperationSpan, _ reason: CancelReason, into turn: inout SchedulingTurn
   ) -> Bool {
-    let graph = id.graph.number
-    let cell = graphs[graph].cell(id.index)
+    let graph = span.graph.number
+    let cell = graphs[graph].cell(span.first)
     if cell.phase == .finished || cell.isCancelled { return false }
-    let stage = graphs[graph].stageNumber(of: id.index)
-    let wasReady = isReady(id, stage)
-    let (before, after) = graphs[graph].update(id.index) { cell in
+    setCancelled(span, reason, into: &turn)
+    return true
+  }
+
+  /// Sets isCancelled for operations that are unfinished and have not been cancelled.
+  mutating func setCancelled(
+    _ span: OperationSpan, _ reason: CancelReason, into turn: inout SchedulingTurn
+  ) {
+    let graph = span.graph.number
+    let wasReady = isReady(span.id, span.stage)
+    let (before, after) = graphs[graph].update(span) { cell in
       let before = cell.word
       cell.flags.insert(.cancelled)
       return (before, cell.word)
     }
-    count(id, stage, from: before, to: after)
-    graphs[graph].noteReason(reason, of: id.index)
-    emit(.isCancelled(reason), id, into: &turn)
-    openGateOfCancelled(id, stage, into: &turn)
-    if !wasReady { emit(.isReady(true), id, into: &turn) }
-    return true
+    count(span, from: before, to: after)
+    graphs[graph].noteReason(reason, of: span.first, count: span.count)
+    emit(.isCancelled(reason), span, into: &turn)
+    openGateOfCancelled(span, into: &turn)
+    if !wasReady { emit(.isReady(true), span, into: &turn) }
   }
 
   /// The isReady flag that observers see (S42, S43, S45).
@@ -57,24 +64,31 @@ extension ClusterState {
     }
   }
 
-  /// Finishes a cancelled operation that no worker has, unless its queue is suspended (S69, S75).
-  mutating func endCancelled(_ id: OperationID, into turn: inout SchedulingTurn) {
-    let graph = id.graph.number
-    let cell = graphs[graph].cell(id.index)
+  /// Finishes the parts of what was a span; the end of others may have changed some of it.
+  private mutating func endCancelledParts(
+    of span: OperationSpan, into turn: inout SchedulingTurn
+  ) {
+    if span.isSingle { return endCancelled(span, into: &turn) }
+    changeSpans(span.graph.number, span.range) { $0.endCancelled($1, into: &turn) }
+  }
+
+  /// Finishes cancelled operations that no worker has, unless their queue is suspended (S69, S75).
+  mutating func endCancelled(_ span: OperationSpan, into turn: inout SchedulingTurn) {
+    let graph = span.graph.number
+    let cell = graphs[graph].cell(span.first)
     switch cell.phase {
     case .finished: return
     case .dispatched: return
     case .executing:
-      if cell.worker == 0 { end(id, .cancelled, into: &turn) }
+      if cell.worker == 0 { end(span, .cancelled, into: &turn) }
     case .declared:
-      end(id, .cancelled, into: &turn)
+      end(span, .cancelled, into: &turn)
     case .waiting, .ready:
-      let stage = graphs[graph].stageNumber(of: id.index)
-      let queue = graphs[graph].queue(of: id.index, stage: stage).number
+      let queue = graphs[graph].queue(of: span.first, stage: span.stage).number
       if queues[queue].isRunning {
-        end(id, .cancelled, into: &turn)
+        end(span, .cancelled, into: &turn)
       } else {
-        queues[queue].cancelledMembers.append(id)
+        queues[queue].cancelledMembers.append(span)
       }
     }
   }
@@ -82,10 +96,10 @@ extension ClusterState {
   /// Finishes the operations that were cancelled while the queue was suspended.
   mutating func endCancelledMembers(_ queue: UInt32, into turn: inout SchedulingTurn) {
     // Sorted, so that a restored state uses the same order: an end may be another's reason.
-    let members = queues[queue].cancelledMembers.sorted()
+    let members = queues[queue].cancelledMembers.sorted { $0.id < $1.id }
     queues[queue].cancelledMembers = []
-    for id in members where graphs.contains(id.graph.number) {
-      endCancelled(id, into: &turn)
+    for span in members where graphs.contains(span.graph.number) {
+      endCancelledParts(of: span, into: &turn)
     }
   }
 }

@@ -4,50 +4,51 @@
 import OpClusterModel
 
 extension ClusterState {
-  /// Closes or opens the gates of operations that no worker has.
+  /// Closes or opens the gates of operations that no worker has. A step for each span.
   mutating func setHeld(_ runs: OperationRuns, _ isHeld: Bool, into turn: inout SchedulingTurn) {
     guard graphs.contains(runs.graph.number) else { return }
-    runs.forEachOperation { id in
-      let cell = graphs[id.graph.number].cell(id.index)
-      if cell.isCancelled { return }
-      if cell.isHeld == isHeld {
-        // A manual hold of a delayed operation replaces its delay by a manual release.
-        if cell.isTimed { graphs[id.graph.number].update(id.index) { $0.flags.remove(.timed) } }
-        return
-      }
-      let stage = graphs[id.graph.number].stageNumber(of: id.index)
-      switch cell.phase {
-      case .declared:
-        setGate(id, stage, isHeld, into: &turn)
-      case .waiting, .ready:
-        if cell.phase == .ready { move(id, stage, .obstruct) }
-        setGate(id, stage, isHeld, into: &turn)
-        if cell.phase == .ready { emit(.isReady(false), id, into: &turn) }
-        settle(id, into: &turn)
-      case .dispatched, .executing, .finished:
-        // Assigned operations are recalled before this is decided; started ones stay as they are.
-        return
-      }
+    changeSpans(of: runs) { state, span in state.setHeld(span, isHeld, into: &turn) }
+  }
+
+  private mutating func setHeld(
+    _ span: OperationSpan, _ isHeld: Bool, into turn: inout SchedulingTurn
+  ) {
+    let cell = graphs[span.graph.number].cell(span.first)
+    if cell.isCancelled { return }
+    if cell.isHeld == isHeld {
+      // A manual hold of a delayed operation replaces its delay by a manual release.
+      if cell.isTimed { graphs[span.graph.number].update(span) { $0.flags.remove(.timed) } }
+      return
+    }
+    switch cell.phase {
+    case .declared:
+      setGate(span, isHeld, into: &turn)
+    case .waiting, .ready:
+      if cell.phase == .ready { move(span, .obstruct) }
+      setGate(span, isHeld, into: &turn)
+      if cell.phase == .ready { emit(.isReady(false), span, into: &turn) }
+      settle(span, into: &turn)
+    case .dispatched, .executing, .finished:
+      // Assigned operations are recalled before this is decided; started ones stay as they are.
+      return
     }
   }
 
-  /// Opens the gate of a cancelled operation.
-  mutating func openGateOfCancelled(
-    _ id: OperationID, _ stage: Int, into turn: inout SchedulingTurn
-  ) {
-    guard graphs[id.graph.number].cell(id.index).isHeld else { return }
-    setGate(id, stage, false, into: &turn)
+  /// Opens the gates of cancelled operations.
+  mutating func openGateOfCancelled(_ span: OperationSpan, into turn: inout SchedulingTurn) {
+    guard graphs[span.graph.number].cell(span.first).isHeld else { return }
+    setGate(span, false, into: &turn)
   }
 
   private mutating func setGate(
-    _ id: OperationID, _ stage: Int, _ isHeld: Bool, into turn: inout SchedulingTurn
+    _ span: OperationSpan, _ isHeld: Bool, into turn: inout SchedulingTurn
   ) {
-    let (before, after) = graphs[id.graph.number].update(id.index) { cell in
+    let (before, after) = graphs[span.graph.number].update(span) { cell in
       let before = cell.word
       if isHeld { cell.flags.insert(.held) } else { cell.flags.subtract([.held, .timed]) }
       return (before, cell.word)
     }
-    count(id, stage, from: before, to: after)
-    emit(.isHeld(isHeld), id, into: &turn)
+    count(span, from: before, to: after)
+    emit(.isHeld(isHeld), span, into: &turn)
   }
 }

@@ -1,46 +1,62 @@
-// Moves an unstarted operation to another queue: it leaves the old queue as if it had ended there,
-// and enters the other one as if it were new (S51, S77, S78).
+// Moves unstarted operations to another queue: they leave the old queue as if they had ended there,
+// and enter the other one as if they were new (S51, S77, S78).
 
 import OpClusterModel
 
 extension ClusterState {
-  mutating func moveToQueue(_ id: OperationID, _ queue: QueueID, into turn: inout SchedulingTurn) {
-    let graph = id.graph.number
-    guard graphs.contains(graph), queues.contains(queue.number) else { return }
-    let stage = graphs[graph].stageNumber(of: id.index)
-    switch graphs[graph].cell(id.index).phase {
+  /// A step for each span.
+  mutating func moveToQueue(
+    _ runs: OperationRuns, _ queue: QueueID, into turn: inout SchedulingTurn
+  ) {
+    guard graphs.contains(runs.graph.number), queues.contains(queue.number) else { return }
+    changeSpans(of: runs) { state, span in state.move(span, to: queue, into: &turn) }
+  }
+
+  private mutating func move(
+    _ span: OperationSpan, to queue: QueueID, into turn: inout SchedulingTurn
+  ) {
+    let graph = span.graph.number
+    switch graphs[graph].cell(span.first).phase {
     case .waiting, .ready: break
     case .declared, .dispatched, .executing, .finished: return
     }
-    leaveQueue(id, stage, wasExecuting: false, into: &turn)
-    counters.lastPlace += 1
-    let place = counters.lastPlace
-    graphs[graph].changes[id.index] = Graph.PlaceChange(
-      priority: graphs[graph].priority(of: id.index, stage: stage), place: place)
-    graphs[graph].enqueuedIn[id.index] = Graph.Enqueueing(queue: queue, place: place)
-    graphs[graph].update(id.index) { $0.flags.insert(.changed) }
-    joinQueue(id, stage, queue.number, place: place)
-    emit(.enqueued(queue), id, into: &turn)
-    stand(id, stage, in: queue.number, place: place, into: &turn)
+    leaveQueue(span, wasExecuting: false, into: &turn)
+    let place = drawPlaces(span, priority: nil)
+    graphs[graph].enqueuedIn.set(Graph.Enqueueing(queue: queue, place: place), for: span)
+    joinQueue(span, queue.number, place: place)
+    emit(.enqueued(queue), span, into: &turn)
+    stand(span, in: queue.number, place: place, into: &turn)
   }
 
-  /// Places the operation in its new queue: in line, or behind a barrier.
+  /// Gives operations new places, behind all others, and perhaps another priority. Returns the
+  /// place of the first; the others follow it (S51).
+  mutating func drawPlaces(_ span: OperationSpan, priority: Priority?) -> UInt64 {
+    let graph = span.graph.number
+    let place = counters.lastPlace + 1
+    counters.lastPlace += UInt64(span.count)
+    graphs[graph].changes.set(
+      Graph.PlaceChange(
+        priority: priority ?? graphs[graph].priority(of: span.first, stage: span.stage),
+        place: place), for: span)
+    graphs[graph].update(span) { $0.flags.insert(.changed) }
+    return place
+  }
+
+  /// Puts operations where they belong in their new queue: in line, or behind a barrier.
   private mutating func stand(
-    _ id: OperationID, _ stage: Int, in queue: UInt32, place: UInt64,
-    into turn: inout SchedulingTurn
+    _ span: OperationSpan, in queue: UInt32, place: UInt64, into turn: inout SchedulingTurn
   ) {
-    guard graphs[id.graph.number].cell(id.index).phase == .ready else {
-      return settle(id, into: &turn)
-    }
+    let graph = span.graph.number
+    guard graphs[graph].cell(span.first).phase == .ready else { return settle(span, into: &turn) }
     let isBehind =
-      graphs[id.graph.number].stages[stage].template.isBarrier
-      ? queues[queue].openableBarrier != id : queues[queue].segment(of: place) > 0
+      graphs[graph].stages[span.stage].template.isBarrier
+      ? queues[queue].openableBarrier != span.id : queues[queue].segment(of: place) > 0
     if isBehind {
-      move(id, stage, .obstruct)
-      emit(.isReady(false), id, into: &turn)
-      settle(id, into: &turn)
-    } else if graphs[id.graph.number].cell(id.index).isInLine {
-      enterLine(id, stage)
+      move(span, .obstruct)
+      emit(.isReady(false), span, into: &turn)
+      settle(span, into: &turn)
+    } else if graphs[graph].cell(span.first).isInLine {
+      enterLine(span)
     }
   }
 }

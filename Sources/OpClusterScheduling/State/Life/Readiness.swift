@@ -5,29 +5,35 @@ import OpClusterModel
 
 extension ClusterState {
   /// Makes a waiting operation ready if nothing blocks it any more.
+  @inline(__always)
   mutating func settle(_ id: OperationID, into turn: inout SchedulingTurn) {
-    let graph = id.graph.number
-    let stage = graphs[graph].stageNumber(of: id.index)
-    let cell = graphs[graph].cell(id.index)
+    let stage = graphs[id.graph.number].stageNumber(of: id.index)
+    settle(OperationSpan(id, stage: stage), into: &turn)
+  }
+
+  /// Makes waiting operations ready if nothing blocks them any more.
+  mutating func settle(_ span: OperationSpan, into turn: inout SchedulingTurn) {
+    let (graph, stage) = (span.graph.number, span.stage)
+    let cell = graphs[graph].cell(span.first)
     guard cell.blockers == 0, graphs[graph].stages[stage].gates == 0 else { return }
     if cell.phase == .dispatched, cell.flags.contains(.ahead) {
-      graphs[graph].update(id.index) { $0.flags.remove(.ahead) }
+      graphs[graph].update(span) { $0.flags.remove(.ahead) }
       // Cancellation already told its readiness; no later event may precede the end of its
       // dependency (S114).
-      if cell.isCancelled { turn.openRuns.closeAll() } else { becomeReady(id, into: &turn) }
+      if cell.isCancelled { turn.openRuns.closeAll() } else { becomeReady(span, into: &turn) }
       return
     }
     guard cell.phase == .waiting, !cell.isCancelled, !cell.isHeld else { return }
-    let queue = graphs[graph].queue(of: id.index, stage: stage).number
-    let place = graphs[graph].enqueuePlace(of: id.index)
+    let queue = graphs[graph].queue(of: span.first, stage: stage).number
+    let place = graphs[graph].enqueuePlace(of: span.first)
     if graphs[graph].stages[stage].template.isBarrier {
-      guard queues[queue].openableBarrier == id else { return }
+      guard queues[queue].openableBarrier == span.id else { return }
     } else if queues[queue].hasBarriers, queues[queue].segment(of: place) > 0 {
-      return park(id, count: 1, stage: stage, queue: queue, place: place)
+      return park(span.id, count: span.count, stage: stage, queue: queue, place: place)
     }
-    move(id, stage, .clear)
-    becomeReady(id, into: &turn)
-    enterLine(id, stage)
+    move(span, .clear)
+    becomeReady(span, into: &turn)
+    enterLine(span)
   }
 
   /// Opens a stage whose last gate has opened: elements without own blockers become ready, as runs
@@ -38,10 +44,10 @@ extension ClusterState {
     if own.unfinished == 0 { return }
     if own.pristine.phase == .declared {
       // Only enqueued elements have a place; the queue of the stage may have been removed.
-      for index in own.indices where graphs[graph].cell(index).phase == .waiting {
-        settle(graphs[graph].operation(index), into: &turn)
+      return changeSpans(graph, own.indices) { state, span in
+        let phase = state.graphs[graph].cell(span.first).phase
+        if phase == .waiting { state.settle(span, into: &turn) }
       }
-      return
     }
     if own.isBarrier {
       let id = graphs[graph].operation(own.firstIndex)
@@ -59,8 +65,9 @@ extension ClusterState {
     var index = own.firstIndex
     while index < own.indices.upperBound {
       if graphs[graph].cells.hasPage(of: index) {
-        settle(graphs[graph].operation(index), into: &turn)
-        index += 1
+        let span = graphs[graph].span(from: index, before: own.indices.upperBound)
+        settle(span, into: &turn)
+        index += span.count
         continue
       }
       let end = pristineEnd(graph, from: index, before: own.indices.upperBound)
@@ -79,8 +86,9 @@ extension ClusterState {
   {
     if graphs[graph].enqueuedIn.isEmpty { return }
     let indices = graphs[graph].stages[stage].indices
-    for index in graphs[graph].enqueuedIn.keys.sorted() where indices.contains(index) {
-      settle(graphs[graph].operation(index), into: &turn)
+    for range in graphs[graph].enqueuedIn.ranges(below: graphs[graph].operationCount)
+    where indices.overlaps(range) {
+      changeSpans(graph, range) { $0.settle($1, into: &turn) }
     }
   }
 
@@ -111,16 +119,24 @@ extension ClusterState {
       level: Line.level(of: own.priority))
   }
 
-  private mutating func becomeReady(_ id: OperationID, into turn: inout SchedulingTurn) {
-    if !turn.isReplay { timestamps[id, default: Timestamps()].ready = turn.wall }
-    emit(.isReady(true), id, into: &turn)
+  @inline(__always)
+  private mutating func becomeReady(_ span: OperationSpan, into turn: inout SchedulingTurn) {
+    if !turn.isReplay {
+      if span.isSingle {
+        timestamps[span.id, default: Timestamps()].ready = turn.wall
+      } else {
+        graphs[span.graph.number].noteReady(span, at: turn.wall)
+      }
+    }
+    emit(.isReady(true), span, into: &turn)
   }
 
   /// The time since when nothing blocks an unfinished operation, for display; unknown if that was
   /// before the coordinator's start.
   func readyTime(_ id: OperationID, _ stage: Int) -> WallTime {
     let own = timestamps[id]?.ready ?? .unknown
-    return own == .unknown ? graphs[id.graph.number].stages[stage].readyAt : own
+    return own == .unknown
+      ? graphs[id.graph.number].commonReadyTime(of: id.index, stage: stage) : own
   }
 
   /// Parks operations that only a barrier ahead blocks (S78); their isReady stays false (S39).
@@ -142,7 +158,8 @@ extension ClusterState {
       {
         openStage(graph, entry.stage, into: &turn)
       } else {
-        settle(OperationID(graph: entry.run.graph, index: entry.run.first), into: &turn)
+        let first = entry.run.first
+        changeSpans(graph, first..<(first + entry.run.count)) { $0.settle($1, into: &turn) }
       }
     }
   }
@@ -153,32 +170,46 @@ extension ClusterState {
   }
 
   /// Puts one operation into its queue's line, at its priority and place.
+  @inline(__always)
   mutating func enterLine(_ id: OperationID, _ stage: Int) {
-    let graph = id.graph.number
+    enterLine(OperationSpan(id, stage: stage))
+  }
+
+  /// Puts operations into their queue's line, at their priority and places.
+  mutating func enterLine(_ span: OperationSpan) {
+    let graph = span.graph.number
     let run = ReadyRun(
-      place: graphs[graph].place(of: id.index), graph: id.graph, first: id.index, count: 1)
+      place: graphs[graph].place(of: span.first), graph: span.graph, first: span.first,
+      count: span.count)
     enterLine(
-      run, graphs[graph].queue(of: id.index, stage: stage).number,
-      demandClass: classInLine(graph, stage, id.index), level: level(of: id, stage))
+      run, graphs[graph].queue(of: span.first, stage: span.stage).number,
+      demandClass: classInLine(graph, span.stage, span.first),
+      level: level(of: span.id, span.stage))
   }
 
   /// Changes the phase and its counts; nothing else does.
+  @inline(__always)
   mutating func move(_ id: OperationID, _ stage: Int, _ step: Step) {
-    let (before, after) = graphs[id.graph.number].update(id.index) { cell in
+    move(OperationSpan(id, stage: stage), step)
+  }
+
+  /// Changes the phase of a span and its counts.
+  mutating func move(_ span: OperationSpan, _ step: Step) {
+    let (before, after) = graphs[span.graph.number].update(span) { cell in
       let before = cell.word
       guard let next = LifeCycle.next(cell.phase, step) else {
-        preconditionFailure("\(id): no step \(step) from \(cell.phase)")
+        preconditionFailure("\(span.id): no step \(step) from \(cell.phase)")
       }
       cell.phase = next
       return (before, cell.word)
     }
-    count(id, stage, from: before, to: after)
+    count(span, from: before, to: after)
   }
 
-  mutating func count(_ id: OperationID, _ stage: Int, from: StateWord, to: StateWord) {
+  mutating func count(_ span: OperationSpan, from: StateWord, to: StateWord) {
     if from == to { return }
-    graphs[id.graph.number].stages[stage].counts[from] -= 1
-    graphs[id.graph.number].stages[stage].counts[to] += 1
+    graphs[span.graph.number].stages[span.stage].counts[from] -= span.count
+    graphs[span.graph.number].stages[span.stage].counts[to] += span.count
   }
 }
 

@@ -122,22 +122,19 @@ extension ClusterState {
   private mutating func unparkStage(_ graph: UInt32, _ stage: Int) {
     let parked = graphs[graph].stages[stage].parked
     graphs[graph].stages[stage].parked = []
-    for run in parked { returnToLine(run, stage) }
+    for place in parked { returnToLine(place) }
   }
 
-  /// Returns a run to its line.
-  mutating func returnToLine(_ run: ReadyRun, _ stage: Int) {
-    let graph = run.graph.number
-    if run.count == 1 {
-      // It may have ended meanwhile, and its queue may have been removed.
-      guard graphs[graph].cell(run.first).isInLine else { return }
-      return enterLine(OperationID(graph: run.graph, index: run.first), stage)
-    }
-    guard queues.contains(graphs[graph].stages[stage].queue.number) else { return }
-    let level = Line.level(of: graphs[graph].stages[stage].template.priority)
+  /// Returns a run to its line. What was moved or got another priority meanwhile has entered
+  /// another line by itself, and no longer stands in this one.
+  mutating func returnToLine(_ place: LinePlace) {
+    let graph = place.run.graph.number
+    // All may have ended meanwhile, and their queue may have been removed.
+    guard queues.contains(place.queue) else { return }
+    let stage = graphs[graph].stageNumber(of: place.run.first)
     enterLine(
-      run, graphs[graph].stages[stage].queue.number,
-      demandClass: classInLine(graph, stage, run.first), level: level)
+      place.run, place.queue, demandClass: classInLine(graph, stage, place.run.first),
+      level: place.level)
   }
 
   /// Returns an attempt that its worker will never start (S148).
@@ -153,7 +150,9 @@ extension ClusterState {
       move(id, stage, cell.flags.contains(.ahead) ? .giveBackWaiting : .giveBackReady)
       graphs[graph].update(id.index) { $0.flags.remove(.ahead) }
     }
-    if cell.isCancelled { return endCancelled(id, into: &turn) }
+    if cell.isCancelled {
+      return endCancelled(OperationSpan(id, stage: stage), into: &turn)
+    }
     if graphs[graph].cell(id.index).isInLine { enterLine(id, stage) }
   }
 
