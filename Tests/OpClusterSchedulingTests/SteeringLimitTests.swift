@@ -78,6 +78,28 @@ import Testing
     #expect(world.scheduler.brokenInvariant() == nil)
   }
 
+  // What many workers could take in one turn; the rest follows in the next, at once, and the most
+  // urgent first.
+  @Test(.checks("S47")) func assignmentsOfATurnHaveABound() {
+    let limit = Limits.assignmentsPerTurn
+    var world = World()
+    world.invariantChecks = .never
+    for at in 0..<20 { world.join("w\(at)", cpus: 1_000) }
+    var submission = GraphSubmission(name: "many")
+    submission.templates = [noops("x", 20_000), noops("urgent", 10)]
+    submission.templates[1].priority = .high
+    world.ask(.submit(submission))
+    let given = world.workers.reduce(0) { $0 + $1.assigned.count }
+    #expect(given >= limit && given <= limit + 2 * Int(LineHeads.most))
+    #expect(world.cell(1, 20_009)?.phase == .dispatched)
+    #expect(world.scheduler.nextDeadline().map { $0 <= world.now } == true)
+    world.tick(after: .zero)
+    #expect(world.workers.reduce(0) { $0 + $1.assigned.count } == 20_000)
+    #expect(world.scheduler.brokenInvariant() == nil)
+    // Nothing is left, so that nothing is due at once.
+    #expect(world.scheduler.nextDeadline().map { $0 > world.now } ?? true)
+  }
+
   // As far away as may be, and a nanosecond further.
   @Test(.checks("S150")) func delaysHaveABound() {
     var world = World()

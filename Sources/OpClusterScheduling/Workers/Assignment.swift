@@ -9,10 +9,11 @@
 import OpClusterModel
 
 extension Scheduler {
-  /// Hands over all that can be handed over now. Called once, when a turn closes: everything that
+  /// Hands over all that can be handed over now, at most `Limits.assignmentsPerTurn`. Called once, when a turn closes: everything that
   /// the turn made ready or free is seen together, so that the order of its messages does not
   /// decide.
   mutating func assign(into turn: inout SchedulingTurn) {
+    assignmentPass.room = Limits.assignmentsPerTurn
     state.sweepLines()
     if !doubtful.isEmpty { returnDoubtful() }
     noteChanges(at: turn.now)
@@ -20,8 +21,10 @@ extension Scheduler {
     if !lineIndex.hasAwake, freshWorkers.isEmpty, !surplusLooks.isDue(at: turn.now) { return }
     let haveLinesChanged = lineIndex.hasAwake
     // Repeated until nothing changes: a join point that ends here may make others ready.
-    repeat { assignOnce(into: &turn) } while lineIndex.hasAwake
-    recallSurplus(haveLinesChanged: haveLinesChanged, into: &turn)
+    repeat { assignOnce(into: &turn) } while lineIndex.hasAwake && assignmentPass.room > 0
+    if assignmentPass.room > 0 {
+      recallSurplus(haveLinesChanged: haveLinesChanged, into: &turn)
+    }
   }
 
   private mutating func noteChanges(at now: Instant) {
@@ -42,7 +45,8 @@ extension Scheduler {
     swap(&pass, &assignmentPass)
     defer { swap(&pass, &assignmentPass) }
     pass.begin()
-    for service in (0..<Rank.services).reversed() where lineIndex.whole(service).lines > 0 {
+    for service in (0..<Rank.services).reversed()
+    where lineIndex.whole(service).lines > 0 && pass.room > 0 {
       serveAll(of: service, &pass, into: &turn)
     }
     for queue in pass.visited where queues.contains(queue) {
@@ -50,7 +54,8 @@ extension Scheduler {
     }
     renewLines()
     renewIndex(at: turn.now)
-    freshWorkers.forgetAll()
+    // If the turn is full, nobody knows what they would still take.
+    if pass.room > 0 { freshWorkers.forgetAll() }
   }
 
   /// `joined`: join points ended, so that others may have become ready. `dispatched`: a worker was
@@ -58,13 +63,13 @@ extension Scheduler {
   private enum Service { case nothing, joined, dispatched }
 
   /// Serves the queues of one quality of service in rotation, behind the one that was served last,
-  /// until none of them has anything for a worker. A queue gets one operation for each time round,
-  /// or many if it is the only one.
+  /// until none of them has anything for a worker, or the turn is full. A queue gets one operation
+  /// for each time round, or many if it is the only one.
   private mutating func serveAll(
     of service: Int, _ pass: inout AssignmentPass, into turn: inout SchedulingTurn
   ) {
     var last = rotation
-    while let queue = nextQueue(after: last, service, &pass, at: turn.now) {
+    while pass.room > 0, let queue = nextQueue(after: last, service, &pass, at: turn.now) {
       let isOnly =
         lineIndex.whole(service).lines == 1
         || nextQueue(after: queue, service, &pass, at: turn.now) == queue
@@ -133,6 +138,7 @@ extension Scheduler {
         line.take(wanted, of: candidate)
         state.putBack(&line, of: queue)
         join(candidate.run, wanted, into: &turn)
+        pass.room -= min(pass.room, Int(wanted))
         pass.reach.removeAll(keepingCapacity: true)
         rotation = queue
         return .joined
@@ -169,6 +175,7 @@ extension Scheduler {
       line.take(count, of: candidate)
       state.putBack(&line, of: queue)
       dispatch(candidate.run, count, to: WorkerID(choice.worker), into: &turn)
+      pass.room -= min(pass.room, Int(count))
       pass.reach.removeAll(keepingCapacity: true)
       rotation = queue
       return .dispatched

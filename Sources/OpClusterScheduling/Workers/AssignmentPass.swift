@@ -4,6 +4,8 @@ import OpClusterModel
 
 /// The findings of one pass; nothing becomes free during it.
 struct AssignmentPass: Sendable {
+  /// The number of operations that this turn may still hand over.
+  var room = Limits.assignmentsPerTurn
   /// Counts the passes.
   var number: UInt64 = 0
   /// Counts the changes of the workers that take new work, or of their properties.

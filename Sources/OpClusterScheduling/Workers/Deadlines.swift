@@ -29,6 +29,8 @@ extension Scheduler {
   private func nextDeadline(of whole: WorkerSummary) -> Instant? {
     var next = backoffs.min?.until
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
+    // The last turn was full: what it left is handed over at once.
+    if assignmentPass.room == 0 { consider(lastTick) }
     if let alarm = alarms.min { consider(alarm.until) }
     if let nextRestEnd { consider(nextRestEnd) }
     if let look = surplusLooks.deadline { consider(look) }

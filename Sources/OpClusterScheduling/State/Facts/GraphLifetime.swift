@@ -24,9 +24,9 @@ extension ClusterState {
     if !submission.isDeclaredOnly { joinQueues(id) }
     // Collected and ended below, after external edges: an end releases dependents, which must have
     // all of their blockers counted by then.
-    let impossible = submission.continued == nil ? [] : releaseReused(id)
+    var impossible = submission.continued == nil ? EndList() : releaseReused(id)
     if !submission.externalEdges.isEmpty { skipForEndedDependencies(id, into: &turn) }
-    if !impossible.isEmpty { end(impossible, into: &turn) }
+    end(&impossible, into: &turn)
     if submission.isDeclaredOnly { return }
     for stage in graphs[id.number].stages.indices
     where graphs[id.number].stages[stage].gates == 0 {
@@ -191,13 +191,12 @@ extension ClusterState {
       guard let ending = knownEnding(of: edge.from), let outcome = ending.outcome,
         !edge.policy.isSatisfied(by: outcome)
       else { continue }
-      let cell = graphs[graph].cell(edge.to)
-      let cause = End(id: edge.from, ending: ending, reason: nil)
-      if cell.phase != .finished,
-        let skip = skip(graphs[graph].operation(edge.to), cell, because: cause)
-      {
-        end([skip], into: &turn)
-      }
+      var ends = EndList()
+      let stage = graphs[graph].stageNumber(of: edge.to)
+      skip(
+        OperationSpan(graphs[graph].operation(edge.to), stage: stage),
+        because: EndList.Cause(id: edge.from, ending: ending), &ends)
+      end(&ends, into: &turn)
     }
   }
 

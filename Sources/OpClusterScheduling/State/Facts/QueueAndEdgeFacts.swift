@@ -113,9 +113,10 @@ extension ClusterState {
     let cell = graphs[graph].cell(to.index)
     if let ending = knownEnding(of: from) {
       guard let outcome = ending.outcome, !policy.isSatisfied(by: outcome) else { return }
-      let end = End(id: from, ending: ending, reason: nil)
-      if let skip = skip(to, cell, because: end) { self.end([skip], into: &turn) }
-      return
+      var ends = EndList()
+      let span = OperationSpan(to, stage: graphs[graph].stageNumber(of: to.index))
+      skip(span, because: EndList.Cause(id: from, ending: ending), &ends)
+      return end(&ends, into: &turn)
     }
     graphs[from.graph.number].externalDependents[from.index, default: []].append(
       Graph.ExternalDependent(operation: to, policy: policy))

@@ -71,10 +71,10 @@ extension ClusterState {
 
   /// Meets the edges from operations that are taken over; returns the ends that they cause. Opens
   /// nothing and ends nothing: the caller does that for the whole graph.
-  mutating func releaseReused(_ id: GraphID) -> [End] {
+  mutating func releaseReused(_ id: GraphID) -> EndList {
     let graph = id.number
-    guard let reused = graphs[graph].submission.continued?.reused else { return [] }
-    var impossible: [End] = []
+    var impossible = EndList()
+    guard let reused = graphs[graph].submission.continued?.reused else { return impossible }
     for at in 0..<reused.runCount {
       for index in reused.run(at) { releaseSingle(graph, index, &impossible) }
     }
@@ -85,7 +85,7 @@ extension ClusterState {
   }
 
   /// Meets the edges on one operation.
-  mutating func releaseSingle(_ graph: UInt32, _ index: UInt32, _ impossible: inout [End]) {
+  mutating func releaseSingle(_ graph: UInt32, _ index: UInt32, _ impossible: inout EndList) {
     let end = reusedEnd(graph, index)
     for position in graphs[graph].dependents.range(of: index) {
       let edge = graphs[graph].dependents[position]
@@ -99,15 +99,17 @@ extension ClusterState {
   }
 
   mutating func meet(
-    _ graph: UInt32, _ dependent: UInt32, _ policy: EdgePolicy, _ end: End,
-    _ impossible: inout [End]
+    _ graph: UInt32, _ dependent: UInt32, _ policy: EdgePolicy, _ cause: EndList.Cause,
+    _ impossible: inout EndList
   ) {
-    let cell = graphs[graph].cell(dependent)
-    if cell.phase == .finished { return }
-    if policy.isSatisfied(by: .succeeded) {
+    if graphs[graph].cell(dependent).phase == .finished { return }
+    if cause.satisfies(policy) {
       graphs[graph].update(dependent) { $0.blockers -= 1 }
-    } else if let skip = skip(graphs[graph].operation(dependent), cell, because: end) {
-      impossible.append(skip)
+    } else {
+      let stage = graphs[graph].stageNumber(of: dependent)
+      skip(
+        OperationSpan(graphs[graph].operation(dependent), stage: stage), because: cause,
+        &impossible)
     }
   }
 
@@ -115,7 +117,7 @@ extension ClusterState {
   /// counts the stage. A policy that success does not meet makes all dependents impossible as soon
   /// as one element was taken over.
   mutating func releaseWhole(
-    _ graph: UInt32, _ stage: Int, _ impossible: inout [End]
+    _ graph: UInt32, _ stage: Int, _ impossible: inout EndList
   ) {
     let from = graphs[graph].stages[stage]
     guard from.unfinished < from.template.count,
@@ -133,8 +135,8 @@ extension ClusterState {
   }
 
   /// The end as the cause of a skip.
-  func reusedEnd(_ graph: UInt32, _ index: UInt32) -> End {
-    End(
-      id: graphs[graph].operation(index), ending: OperationCell.Ending(.succeeded), reason: nil)
+  func reusedEnd(_ graph: UInt32, _ index: UInt32) -> EndList.Cause {
+    EndList.Cause(
+      id: graphs[graph].operation(index), ending: OperationCell.Ending(.succeeded))
   }
 }

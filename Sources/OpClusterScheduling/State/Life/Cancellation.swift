@@ -19,7 +19,7 @@ extension ClusterState {
         if state.markCancelled(span, reason, into: &turn) { marked.append(span) }
       }
     }
-    for span in marked { endCancelledParts(of: span, into: &turn) }
+    endCancelled(marked, into: &turn)
   }
 
   /// Sets isCancelled; false if it is already set or the operation has ended (S88, S89).
@@ -64,32 +64,27 @@ extension ClusterState {
     }
   }
 
-  /// Finishes the parts of what was a span; the end of others may have changed some of it.
-  private mutating func endCancelledParts(
-    of span: OperationSpan, into turn: inout SchedulingTurn
-  ) {
-    if span.isSingle { return endCancelled(span, into: &turn) }
-    changeSpans(span.graph.number, span.range) { $0.endCancelled($1, into: &turn) }
+  /// Finishes cancelled operations that no worker has, unless their queue is suspended (S69, S75).
+  mutating func endCancelled(_ spans: [OperationSpan], into turn: inout SchedulingTurn) {
+    var ends = EndList()
+    for span in spans where mayEnd(span) {
+      ends.append(span, OperationCell.Ending(.cancelled), nil)
+    }
+    end(&ends, into: &turn)
   }
 
-  /// Finishes cancelled operations that no worker has, unless their queue is suspended (S69, S75).
-  mutating func endCancelled(_ span: OperationSpan, into turn: inout SchedulingTurn) {
+  /// Whether cancelled operations end at once. Those of a suspended queue are noted there.
+  private mutating func mayEnd(_ span: OperationSpan) -> Bool {
     let graph = span.graph.number
     let cell = graphs[graph].cell(span.first)
     switch cell.phase {
-    case .finished: return
-    case .dispatched: return
-    case .executing:
-      if cell.worker == 0 { end(span, .cancelled, into: &turn) }
-    case .declared:
-      end(span, .cancelled, into: &turn)
+    case .finished, .dispatched: return false
+    case .executing: return cell.worker == 0
+    case .declared: return true
     case .waiting, .ready:
       let queue = graphs[graph].queue(of: span.first, stage: span.stage).number
-      if queues[queue].isRunning {
-        end(span, .cancelled, into: &turn)
-      } else {
-        queues[queue].cancelledMembers.append(span)
-      }
+      if !queues[queue].isRunning { queues[queue].cancelledMembers.append(span) }
+      return queues[queue].isRunning
     }
   }
 
@@ -98,8 +93,11 @@ extension ClusterState {
     // Sorted, so that a restored state uses the same order: an end may be another's reason.
     let members = queues[queue].cancelledMembers.sorted { $0.id < $1.id }
     queues[queue].cancelledMembers = []
-    for span in members where graphs.contains(span.graph.number) {
-      endCancelledParts(of: span, into: &turn)
+    var spans: [OperationSpan] = []
+    for member in members where graphs.contains(member.graph.number) {
+      // Some of what was equal may differ by now: an edge was met, or it ended.
+      graphs[member.graph.number].forEachSpan(in: member.range) { spans.append($0) }
     }
+    endCancelled(spans, into: &turn)
   }
 }

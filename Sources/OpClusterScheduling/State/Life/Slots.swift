@@ -151,7 +151,7 @@ extension ClusterState {
       graphs[graph].update(id.index) { $0.flags.remove(.ahead) }
     }
     if cell.isCancelled {
-      return endCancelled(OperationSpan(id, stage: stage), into: &turn)
+      return endCancelled([OperationSpan(id, stage: stage)], into: &turn)
     }
     if graphs[graph].cell(id.index).isInLine { enterLine(id, stage) }
   }
