@@ -243,6 +243,14 @@ let package = Package(
       exclude: ["Scripts"]),
     .testTarget(
       name: "OpClusterExecutionTests", dependencies: ["OpClusterExecution", "OpClusterModel"]),
+    .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
+    .testTarget(
+      name: "OpClusterCostTests",
+      dependencies: [
+        "CAllocationCount", "OpClusterScheduling", "OpClusterExecution", "OpClusterWire",
+        "OpClusterModel",
+      ],
+      exclude: ["thresholds"]),
     .testTarget(
       name: "OpClusterRackTests",
       dependencies: [

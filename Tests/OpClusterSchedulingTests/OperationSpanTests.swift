@@ -1,5 +1,5 @@
-// Neighbours that change together (`OperationSpan`). The model is a world in which each operation has
-// a cell of its own; whatever the size of the pages, the same must come of it.
+// Neighbours that change together (`OperationSpan`). The model is a world in which each operation
+// has a cell of its own; whatever the size of the pages, the same must come of it.
 
 import Citations
 import OpClusterModel

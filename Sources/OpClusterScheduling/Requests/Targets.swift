@@ -86,7 +86,8 @@ extension Scheduler {
     }
     return graphs.numbers.compactMap { number in
       guard let marks = reached.marks[number] else { return nil }
-      let runs = unfinished(marks, of: number, but: number == first.graph.number ? first.index : nil)
+      let left = number == first.graph.number ? first.index : nil
+      let runs = unfinished(marks, of: number, but: left)
       return runs.isEmpty ? nil : runs
     }
   }

@@ -54,7 +54,9 @@ struct PlaceTable<Entry: Placed>: Sendable {
       return first..<first + min(1 << pageBits, count - first)
     }
     let alone = single.keys.map { $0..<($0 + 1) }
-    return (whole + alone).sorted { ($0.lowerBound, $0.upperBound) < ($1.lowerBound, $1.upperBound) }
+    return (whole + alone).sorted {
+      ($0.lowerBound, $0.upperBound) < ($1.lowerBound, $1.upperBound)
+    }
   }
 
   /// The indices below `count` that have an entry, ascending, each once.

@@ -9,9 +9,9 @@
 import OpClusterModel
 
 extension Scheduler {
-  /// Hands over all that can be handed over now, at most `Limits.assignmentsPerTurn`. Called once, when a turn closes: everything that
-  /// the turn made ready or free is seen together, so that the order of its messages does not
-  /// decide.
+  /// Hands over all that can be handed over now, at most `Limits.assignmentsPerTurn`. Called once,
+  /// when a turn closes: everything that the turn made ready or free is seen together, so that the
+  /// order of its messages does not decide.
   mutating func assign(into turn: inout SchedulingTurn) {
     assignmentPass.room = Limits.assignmentsPerTurn
     state.sweepLines()
@@ -138,8 +138,7 @@ extension Scheduler {
         line.take(wanted, of: candidate)
         state.putBack(&line, of: queue)
         join(candidate.run, wanted, into: &turn)
-        pass.room -= min(pass.room, Int(wanted))
-        pass.reach.removeAll(keepingCapacity: true)
+        pass.noteHandedOver(wanted)
         rotation = queue
         return .joined
       }
@@ -175,8 +174,7 @@ extension Scheduler {
       line.take(count, of: candidate)
       state.putBack(&line, of: queue)
       dispatch(candidate.run, count, to: WorkerID(choice.worker), into: &turn)
-      pass.room -= min(pass.room, Int(count))
-      pass.reach.removeAll(keepingCapacity: true)
+      pass.noteHandedOver(count)
       rotation = queue
       return .dispatched
     }

@@ -51,6 +51,12 @@ struct AssignmentPass: Sendable {
   }
   private static let mostPools = 256
 
+  /// Notes that operations were handed over or passed, which may lower every reach.
+  mutating func noteHandedOver(_ count: UInt32) {
+    room -= min(room, Int(count))
+    reach.removeAll(keepingCapacity: true)
+  }
+
   func isFull(_ demandClass: Int) -> Bool {
     demandClass < fullIn.count && fullIn[demandClass] == number
   }

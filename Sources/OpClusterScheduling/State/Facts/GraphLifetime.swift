@@ -305,8 +305,8 @@ extension Graph {
     return sawCancelled ? .cancelled : .succeeded
   }
 
-  /// Whether an operation was skipped because of a failure, even an allowed one. Visits each span of
-  /// operations, but only of an ending or ended graph that has skips and no cancellation.
+  /// Whether an operation was skipped because of a failure, even an allowed one. Visits each span,
+  /// but only of an ending or ended graph that has skips and no cancellation.
   private var sawFailedSkip: Bool {
     guard stages.contains(where: { $0.counts[.skipped] > 0 }), !sawCancelled else { return false }
     var index: UInt32 = 0

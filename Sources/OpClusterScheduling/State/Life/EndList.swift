@@ -58,8 +58,8 @@ struct EndList {
     }
   }
 
-  /// Takes the oldest entry. What was taken is dropped in blocks of 4,096, so that a cascade through
-  /// millions keeps a short list.
+  /// Takes the oldest entry. What was taken is dropped in blocks of 4,096, so that a cascade
+  /// through millions keeps a short list.
   mutating func popFirst() -> End? {
     if next > 4_096 {
       ends.removeFirst(next)
