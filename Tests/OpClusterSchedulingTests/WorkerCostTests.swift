@@ -90,10 +90,8 @@ import Testing
     #expect(again < 20, "\(again) looks beside \(count) workers")
   }
 
-  // All workers hold more than they have room for, and nobody else has any: what was fetched ahead
-  // stays there, and no turn of one worker looks at what the others hold.
-  @Test(.checks("G29", "S148"), arguments: [4, 32, 256])
-  func whatNoRecallHelpsIsNotLookedAt(count: Int) {
+  /// Each worker has ended short operations fast, and then begun one that is not short.
+  private func slowWorld(of count: Int) -> World {
     var world = world(workers: count)
     world.ask(.submit(array(UInt32(count * 100))))
     for _ in 0..<2 {
@@ -109,6 +107,14 @@ import Testing
       world.report(at)
       #expect(world.workers[at].assigned.count > 2, "short operations are fetched ahead")
     }
+    return world
+  }
+
+  // All workers hold more than they have room for, and nobody else has any: what was fetched ahead
+  // stays there, and no turn of one worker looks at what the others hold.
+  @Test(.checks("G29", "S148"), arguments: [4, 32, 256])
+  func whatNoRecallHelpsIsNotLookedAt(count: Int) {
+    var world = slowWorld(of: count)
     world.tick(after: .milliseconds(500))
     var most = 0
     for round in 0..<20 {
@@ -162,6 +168,30 @@ import Testing
     }
     world.workers[at].assigned = []
     world.report(at)
+  }
+
+  // Many are slow, and one has room for nothing that they hold. Whether a recall helps is not known
+  // without a look; but reports do not each look at all of them, of however few operations each.
+  @Test(.checks("G29", "S148"), arguments: [64, 256, 1_024])
+  func reportsDoNotEachLookAtManySlowWorkers(count: Int) {
+    var world = world(workers: count)
+    world.invariantChecks = .never
+    world.ask(.submit(array(UInt32(count * 4))))
+    for _ in 0..<2 {
+      world.now = world.now + .milliseconds(4)
+      for at in 0..<count { endAtOnce(at, &world) }
+    }
+    world.tick(after: .milliseconds(500))
+    let held = world.workers.reduce(0) { $0 + $1.assigned.count }
+    #expect(held >= 32, "\(held) are held")
+    world.join("free", cpus: 1, types: [OperationType(name: "sleep")])
+    var all = 0
+    for _ in 0..<100 {
+      world.tick(after: Span(nanoseconds: 100_000))
+      all += looks(&world) { $0.report(0) }
+    }
+    // A look for each two microseconds, and the last time all at once.
+    #expect(all < 5_000 + 3 * held, "\(all) looks beside \(count) workers in 10 ms")
   }
 
   // One place has become free: one operation comes back, not one from each of the slow.

@@ -99,20 +99,20 @@ struct Line: Sendable {
 
   // MARK: - Looking
 
-  /// The first run among the classes that may fit into the `reach` of their level. `settle` checks
+  /// The first run among the classes that may fit into the `reach` of their level. `examine` checks
   /// each head before use: it returns how many of its first operations no longer stand in line, or
   /// that the run has been moved elsewhere.
   ///
   /// - Parameter steps: Counts the visited tree nodes and heads.
   mutating func first(
-    within reach: (Int) -> LineReach, _ steps: inout Int, settle: (ReadyRun, Int) -> Settling
+    within reach: (Int) -> LineReach, _ steps: inout Int, examine: (ReadyRun, Int) -> Settling
   ) -> Candidate? {
     for level in levels.indices.reversed() where levels[level].count > 0 {
       levels[level].removeEmptied()
       let reach = reach(level).wakingAll(wakesAll)
       while let node = levels[level].first(within: reach, &steps) {
         steps += 1
-        if let found = settledHead(level, node, settle) {
+        if let found = settledHead(level, node, examine) {
           return Candidate(
             run: found.run, valid: found.valid,
             demandClass: levels[level][node].demandClass.number, level: level, node: node)
@@ -143,10 +143,10 @@ struct Line: Sendable {
   /// The head of a node if it stands in line unchanged; nil if the node now has another head, or
   /// none.
   private mutating func settledHead(
-    _ level: Int, _ node: Int32, _ settle: (ReadyRun, Int) -> Settling
+    _ level: Int, _ node: Int32, _ examine: (ReadyRun, Int) -> Settling
   ) -> (run: ReadyRun, valid: UInt32)? {
     guard let run = levels[level][node].runs.min else { return nil }
-    switch settle(run, level) {
+    switch examine(run, level) {
     case .gone:
       levels[level].removeFirstRun(of: node)
       runCount -= 1
@@ -182,25 +182,25 @@ struct Line: Sendable {
 
   /// Whether anything stands in line above `level`, whether it fits or not. Removes obsolete runs
   /// that it meets.
-  mutating func stands(above level: Int, settle: (ReadyRun, Int) -> Settling) -> Bool {
+  mutating func stands(above level: Int, examine: (ReadyRun, Int) -> Settling) -> Bool {
     for at in levels.indices.reversed() where at > level && levels[at].count > 0 {
       // Runs that were just taken count until the next use of the line.
-      if levels[at].hasEmptied || settlesAny(at, settle) { return true }
+      if levels[at].hasEmptied || settlesAny(at, examine) { return true }
     }
     return false
   }
 
   private mutating func settlesAny(
-    _ level: Int, _ settle: (ReadyRun, Int) -> Settling
+    _ level: Int, _ examine: (ReadyRun, Int) -> Settling
   ) -> Bool {
     while let node = levels[level].leftmost {
-      if settledHead(level, node, settle) != nil { return true }
+      if settledHead(level, node, examine) != nil { return true }
       levels[level].removeEmptied()
     }
     defer { levels[level].removeEmptied() }
     for node in levels[level].outside {
       while !levels[level][node].runs.isEmpty {
-        if settledHead(level, node, settle) != nil { return true }
+        if settledHead(level, node, examine) != nil { return true }
       }
     }
     return false
@@ -214,11 +214,11 @@ struct Line: Sendable {
 
   /// Keeps only runs that stand in line. Costs one visit per run, and happens only when the runs
   /// have doubled since the last sweep.
-  mutating func sweep(settle: (ReadyRun, Int) -> Settling) {
+  mutating func sweep(examine: (ReadyRun, Int) -> Settling) {
     var kept = Line()
     for level in levels.indices {
       levels[level].forEachRun { run, demandClass in
-        if case .stands(let skip, _) = settle(run, level) {
+        if case .stands(let skip, _) = examine(run, level) {
           kept.add(skip == 0 ? run : run.dropping(skip), of: demandClass, level: level)
         }
       }

@@ -218,7 +218,7 @@ extension Scheduler {
         return reach
       },
       &steps,
-      settle: { settleHead($0, in: queue, $1, atMost: min(room, LineHeads.most)) })
+      examine: { settleHead($0, in: queue, $1, atMost: min(room, LineHeads.most)) })
     {
       let isFull = pass.isFull(candidate.demandClass)
       // A class full for others may have room for operations that rank above its own queue's.

@@ -41,7 +41,7 @@ extension Scheduler {
       operations += Int(workers[number].assigned)
       recallSurplus(of: number, &rooms, into: &turn)
     }
-    surplusLooks.note(operations, at: turn.now)
+    surplusLooks.note(operations, of: slow.count, at: turn.now)
   }
 
   private func surplusChance() -> SurplusChance {

@@ -50,6 +50,20 @@ extension ClusterState {
     settle(span, into: &turn)
   }
 
+  /// Gives operations new places, behind all others, and perhaps another priority. Returns the
+  /// place of the first; the others follow it (S51).
+  mutating func drawPlaces(_ span: OperationSpan, priority: Priority?) -> UInt64 {
+    let graph = span.graph.number
+    let place = counters.lastPlace + 1
+    counters.lastPlace += UInt64(span.count)
+    graphs[graph].changes.set(
+      Graph.PlaceChange(
+        priority: priority ?? graphs[graph].priority(of: span.first, stage: span.stage),
+        place: place), for: span)
+    graphs[graph].update(span) { $0.flags.insert(.changed) }
+    return place
+  }
+
   /// Counts operations in their queue.
   mutating func joinQueue(_ span: OperationSpan, _ queue: UInt32, place: UInt64) {
     if graphs[span.graph.number].stages[span.stage].template.isBarrier {

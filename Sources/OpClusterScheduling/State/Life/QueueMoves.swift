@@ -28,20 +28,6 @@ extension ClusterState {
     stand(span, in: queue.number, place: place, into: &turn)
   }
 
-  /// Gives operations new places, behind all others, and perhaps another priority. Returns the
-  /// place of the first; the others follow it (S51).
-  mutating func drawPlaces(_ span: OperationSpan, priority: Priority?) -> UInt64 {
-    let graph = span.graph.number
-    let place = counters.lastPlace + 1
-    counters.lastPlace += UInt64(span.count)
-    graphs[graph].changes.set(
-      Graph.PlaceChange(
-        priority: priority ?? graphs[graph].priority(of: span.first, stage: span.stage),
-        place: place), for: span)
-    graphs[graph].update(span) { $0.flags.insert(.changed) }
-    return place
-  }
-
   /// Puts operations where they belong in their new queue: in line, or behind a barrier.
   private mutating func stand(
     _ span: OperationSpan, in queue: UInt32, place: UInt64, into turn: inout SchedulingTurn
