@@ -10,7 +10,7 @@ import Testing
 @Suite struct OperationSpans {
   // The same requests and reports in four worlds: states, places, reasons, numbers of events, and
   // what workers are given, after each.
-  @Test(.checks("S51", "S52", "S96", "S97", "S106", "G4"), arguments: 0..<120)
+  @Test(.checks("S51", "S52", "S96", "S97", "S106", "G4"), arguments: 0..<60)
   func thePagesChangeNoMeaning(seed: UInt64) {
     var worlds = [0, 1, 3, 8].map { World(pageBits: $0) }
     for at in worlds.indices { worlds[at].invariantChecks = .never }

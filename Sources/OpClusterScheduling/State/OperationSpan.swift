@@ -19,6 +19,11 @@ struct OperationSpan: Equatable, Sendable {
   var range: Range<UInt32> { first..<(first + count) }
   var isSingle: Bool { count == 1 }
 
+  /// One of them alone.
+  func only(_ index: UInt32) -> OperationSpan {
+    OperationSpan(graph: graph, range: index..<(index + 1), stage: stage)
+  }
+
   init(graph: GraphID, range: Range<UInt32>, stage: Int) {
     self.graph = graph
     first = range.lowerBound

@@ -22,7 +22,7 @@ extension ClusterState {
     guard let continued = graphs[graph].submission.continued else { return }
     let reused = continued.reused
     for at in 0..<reused.runCount {
-      for index in reused.run(at) { finishReused(graph, index) }
+      changeSpans(graph, reused.run(at)) { state, span in state.finishReused(span) }
     }
     takeOutputs(of: continued, to: id)
     // All ends before all completions: each kind then needs one event for each run of neighbours.
@@ -50,12 +50,12 @@ extension ClusterState {
     }
   }
 
-  /// Sets one cell to its end. None of the moves of `LifeCycle` is taken: the operation has no life
+  /// Sets cells to their end. None of the moves of `LifeCycle` is taken: the operations have no life
   /// in this graph.
-  mutating func finishReused(_ graph: UInt32, _ index: UInt32) {
-    let stage = graphs[graph].stageNumber(of: index)
-    let before = graphs[graph].cell(index).word
-    graphs[graph].update(index) { cell in
+  private mutating func finishReused(_ span: OperationSpan) {
+    let graph = span.graph.number
+    let before = graphs[graph].cell(span.first).word
+    graphs[graph].update(span) { cell in
       cell.phase = .finished
       cell.ending = OperationCell.Ending(.succeeded)
       cell.blockers = 0
@@ -63,10 +63,9 @@ extension ClusterState {
       // Two events, the end and the completion, told in runs.
       cell.eventSequence = 2
     }
-    let span = OperationSpan(graphs[graph].operation(index), stage: stage)
     count(span, from: before, to: .succeeded)
-    graphs[graph].stages[stage].unfinished -= 1
-    graphs[graph].unfinished -= 1
+    graphs[graph].stages[span.stage].unfinished -= span.count
+    graphs[graph].unfinished -= span.count
   }
 
   /// Meets the edges from operations that are taken over; returns the ends that they cause. Opens
@@ -75,8 +74,17 @@ extension ClusterState {
     let graph = id.number
     var impossible = EndList()
     guard let reused = graphs[graph].submission.continued?.reused else { return impossible }
+    for at in 0..<reused.runCount where !graphs[graph].dependents.isEmpty {
+      for index in reused.run(at) { releaseSingles(graph, index, &impossible) }
+    }
     for at in 0..<reused.runCount {
-      for index in reused.run(at) { releaseSingle(graph, index, &impossible) }
+      var rest = reused.run(at)
+      while let first = rest.first {
+        let stage = graphs[graph].stageNumber(of: first)
+        let part = rest.clamped(to: graphs[graph].stages[stage].indices)
+        releaseElements(graph, part, of: stage, &impossible)
+        rest = part.upperBound..<rest.upperBound
+      }
     }
     for stage in graphs[graph].stages.indices {
       releaseWhole(graph, stage, &impossible)
@@ -84,32 +92,46 @@ extension ClusterState {
     return impossible
   }
 
-  /// Meets the edges on one operation.
-  mutating func releaseSingle(_ graph: UInt32, _ index: UInt32, _ impossible: inout EndList) {
-    let end = reusedEnd(graph, index)
+  /// Meets the edges from one operation to others.
+  private mutating func releaseSingles(
+    _ graph: UInt32, _ index: UInt32, _ impossible: inout EndList
+  ) {
     for position in graphs[graph].dependents.range(of: index) {
       let edge = graphs[graph].dependents[position]
-      meet(graph, edge.index, edge.policy, end, &impossible)
-    }
-    let from = graphs[graph].stages[graphs[graph].stageNumber(of: index)]
-    for edge in from.outgoing where edge.match == .sameIndex {
-      let dependent = graphs[graph].stages[edge.stage].firstIndex + from.element(index)
-      meet(graph, dependent, edge.policy, end, &impossible)
+      let stage = graphs[graph].stageNumber(of: edge.index)
+      let dependent = OperationSpan(graphs[graph].operation(edge.index), stage: stage)
+      meet(dependent, edge.policy, reusedEnd(graph, index), &impossible)
     }
   }
 
-  mutating func meet(
-    _ graph: UInt32, _ dependent: UInt32, _ policy: EdgePolicy, _ cause: EndList.Cause,
+  /// Meets the edges from elements of a stage to those of the same number.
+  private mutating func releaseElements(
+    _ graph: UInt32, _ range: Range<UInt32>, of stage: Int, _ impossible: inout EndList
+  ) {
+    let from = graphs[graph].stages[stage]
+    for edge in from.outgoing where edge.match == .sameIndex {
+      let first = graphs[graph].stages[edge.stage].firstIndex + from.element(range.lowerBound)
+      let isMet = edge.policy.isSatisfied(by: .succeeded)
+      changeSpans(graph, first..<(first + UInt32(range.count))) { state, dependents in
+        // Of those that are skipped each names another cause.
+        let parts = isMet ? [dependents] : dependents.range.map { dependents.only($0) }
+        for part in parts {
+          let cause = state.reusedEnd(graph, range.lowerBound + (part.first - first))
+          state.meet(part, edge.policy, cause, &impossible)
+        }
+      }
+    }
+  }
+
+  private mutating func meet(
+    _ span: OperationSpan, _ policy: EdgePolicy, _ cause: EndList.Cause,
     _ impossible: inout EndList
   ) {
-    if graphs[graph].cell(dependent).phase == .finished { return }
+    if graphs[span.graph.number].cell(span.first).phase == .finished { return }
     if cause.satisfies(policy) {
-      graphs[graph].update(dependent) { $0.blockers -= 1 }
+      graphs[span.graph.number].update(span) { $0.blockers -= 1 }
     } else {
-      let stage = graphs[graph].stageNumber(of: dependent)
-      skip(
-        OperationSpan(graphs[graph].operation(dependent), stage: stage), because: cause,
-        &impossible)
+      skip(span, because: cause, &impossible)
     }
   }
 
@@ -120,18 +142,27 @@ extension ClusterState {
     _ graph: UInt32, _ stage: Int, _ impossible: inout EndList
   ) {
     let from = graphs[graph].stages[stage]
-    guard from.unfinished < from.template.count,
-      let first = from.indices.first(where: { graphs[graph].cell($0).phase == .finished })
+    guard from.unfinished < from.template.count, let first = firstFinished(graph, from.indices)
     else { return }
     for edge in from.outgoing where edge.match == .all {
       if !edge.policy.isSatisfied(by: .succeeded) {
-        for index in graphs[graph].stages[edge.stage].indices {
-          meet(graph, index, edge.policy, reusedEnd(graph, first), &impossible)
+        let cause = reusedEnd(graph, first)
+        graphs[graph].forEachSpan(in: graphs[graph].stages[edge.stage].indices) { span in
+          skip(span, because: cause, &impossible)
         }
       } else if from.unfinished == 0, graphs[graph].stages[edge.stage].gates > 0 {
         graphs[graph].stages[edge.stage].gates -= 1
       }
     }
+  }
+
+  private func firstFinished(_ graph: UInt32, _ range: Range<UInt32>) -> UInt32? {
+    var index = range.lowerBound
+    while index < range.upperBound {
+      if graphs[graph].cell(index).phase == .finished { return index }
+      index += graphs[graph].span(from: index, before: range.upperBound).count
+    }
+    return nil
   }
 
   /// The end as the cause of a skip.
