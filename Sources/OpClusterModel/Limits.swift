@@ -188,8 +188,8 @@ public enum Limits {
 
   /// Delayed operations released in one turn; the rest follows in the next turn (S150).
   public static let releasesPerTurn = 65_536
-  /// Operations handed over or passed in one turn, with up to a portion more; the rest follows in
-  /// the next turn, so that others get a turn in between.
+  /// Operations handed over or passed in one turn, with up to a portion more and what goes ahead
+  /// with it; the rest follows in the next turn, so that others get a turn in between.
   public static let assignmentsPerTurn = 16_384
 
   // Refusals

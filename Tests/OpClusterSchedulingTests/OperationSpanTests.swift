@@ -36,6 +36,33 @@ import Testing
     }
   }
 
+  // Each element behind another has a reason of its own, and each such end skips the whole array
+  // behind them: it is gone through once, and not for each of them.
+  @Test(.checks("S23", "S96")) func manyCausesOfOneSkipCostOneWalk() {
+    let count: UInt32 = 20_000
+    var world = World()
+    world.invariantChecks = .never
+    var submission = GraphSubmission(name: "wide")
+    submission.templates = [noops("a", count), noops("b", count), noops("c", count)]
+    submission.groupEdges = [
+      GroupEdge(from: 0, to: 1, policy: .succeeded, match: .sameIndex),
+      GroupEdge(from: 1, to: 2, policy: .succeeded, match: .all),
+    ]
+    world.ask(.submit(submission))
+    // The worst case: each operation has a cell of its own.
+    var again = World(pageBits: 0)
+    again.invariantChecks = .never
+    again.ask(.submit(submission))
+    var selection = Selection.graph(GraphID(1))
+    selection.operation = "a"
+    for world in [world, again] {
+      var world = world
+      world.ask(.cancel(.selection(selection), reason: "", grace: nil))
+      #expect(world.endings.count == 1)
+      #expect(world.endings.first?.structure.row.counts[.skipped] == 2 * count)
+    }
+  }
+
   private func forEach(_ worlds: inout [World], _ body: (inout World) -> Void) {
     for at in worlds.indices { body(&worlds[at]) }
   }

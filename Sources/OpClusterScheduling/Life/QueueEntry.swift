@@ -97,12 +97,19 @@ extension ClusterState {
     return nil
   }
 
-  /// Whether one of these is a barrier. Costs the stages of their graphs.
+  /// Whether one of these is a barrier. Costs the runs and the stages that they touch.
   fileprivate func hasBarrier(_ members: [OperationRuns]) -> Bool {
     members.contains { runs in
-      graphs[runs.graph.number].stages.contains { stage in
-        stage.template.isBarrier
-          && (0..<runs.runCount).contains { runs.run($0).contains(stage.firstIndex) }
+      let graph = runs.graph.number
+      return (0..<runs.runCount).contains { at in
+        var rest = runs.run(at)
+        while let first = rest.first {
+          let stage = graphs[graph].stageNumber(of: first)
+          if graphs[graph].stages[stage].template.isBarrier { return true }
+          let end = graphs[graph].stages[stage].indices.upperBound
+          rest = min(end, rest.upperBound)..<rest.upperBound
+        }
+        return false
       }
     }
   }

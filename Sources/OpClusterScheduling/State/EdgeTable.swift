@@ -64,5 +64,10 @@ struct EdgeTable: Sendable {
     if ends.isEmpty { return 0..<0 }
     return (index == 0 ? 0 : Int(ends[Int(index) - 1]))..<Int(ends[Int(index)])
   }
+
+  /// Whether any of these operations has an edge. Costs the same for any number.
+  func hasEdges(of indices: Range<UInt32>) -> Bool {
+    range(of: indices.lowerBound).lowerBound < range(of: indices.upperBound - 1).upperBound
+  }
   subscript(position: Int) -> PackedEdge { targets[position] }
 }

@@ -46,6 +46,7 @@ extension Graph {
   }
 
   /// Calls `body` with the spans of a range of indices, ascending.
+  @inline(__always)
   func forEachSpan(in range: Range<UInt32>, _ body: (OperationSpan) -> Void) {
     var index = range.lowerBound
     while index < range.upperBound {
@@ -81,6 +82,7 @@ extension ClusterState {
 
 extension Registry<Graph> {
   /// Calls `body` with the spans of these operations, in their order.
+  @inline(__always)
   func forEachSpan(of runs: OperationRuns, _ body: (OperationSpan) -> Void) {
     for at in 0..<runs.runCount { self[runs.graph.number].forEachSpan(in: runs.run(at), body) }
   }

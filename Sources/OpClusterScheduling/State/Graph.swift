@@ -114,9 +114,12 @@ struct Graph: Blankable {
 
   /// Forgets what the operations of a span have no use for after their end.
   mutating func forgetNotes(of span: OperationSpan) {
-    if !addedBlocks.isEmpty { for index in span.range { addedBlocks[index] = nil } }
-    // Only an operation that ran has these.
-    guard span.isSingle else { return }
+    guard span.isSingle else {
+      // Only an operation that ran has the others.
+      if !addedBlocks.isEmpty { addedBlocks = addedBlocks.filter { !span.range.contains($0.key) } }
+      return
+    }
+    if !addedBlocks.isEmpty { addedBlocks[span.first] = nil }
     if !avoided.isEmpty { avoided[span.first] = nil }
     endPause(of: span.first)
   }

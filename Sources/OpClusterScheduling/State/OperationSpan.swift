@@ -18,6 +18,9 @@ struct OperationSpan: Equatable, Sendable {
   var id: OperationID { OperationID(graph: graph, index: first) }
   var range: Range<UInt32> { first..<(first + count) }
   var isSingle: Bool { count == 1 }
+  /// The last operation: of a longer span the only one that may have been changed alone, since it
+  /// may have a page of its own.
+  var last: OperationID { OperationID(graph: graph, index: first + (count - 1)) }
 
   /// One of them alone.
   func only(_ index: UInt32) -> OperationSpan {

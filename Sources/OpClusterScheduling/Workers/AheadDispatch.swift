@@ -5,15 +5,16 @@
 import OpClusterModel
 
 extension Scheduler {
-  /// Sends dependents of a just dispatched operation ahead of time, and in turn their dependents.
+  /// Sends dependents of a just dispatched operation ahead of time, and in turn their dependents;
+  /// returns how many.
   /// Not while a request waits for what went ahead to come back (`aheadPauses`), and not while a
   /// failure policy has yet to end members (`lingering`). Costs the edges of what it sends, each
   /// operation with at most 64 on either side.
   mutating func dispatchAhead(
     after id: OperationID, to worker: WorkerID, into turn: inout SchedulingTurn
-  ) {
+  ) -> UInt32 {
     guard aheadPauses == 0, lingering.isEmpty, !graphs[id.graph.number].dependents.isEmpty else {
-      return
+      return 0
     }
     var work = [id]
     var next = 0
@@ -25,15 +26,18 @@ extension Scheduler {
       for position in range {
         // The room of the worker is asked for each: what goes ahead fills it as well.
         guard workers[worker.number].assigned < conversations[worker.number].prefetch(at: turn.now)
-        else { return }
+        else { return UInt32(work.count - 1) }
         let index = graphs[graph].dependents[position].index
         let dependent = graphs[graph].operation(index)
         guard let awaits = localDependencies(of: dependent, at: worker, turn.now) else { continue }
         let bytes = mostBytes(graph: graph, graphs[graph].stageNumber(of: index))
-        guard conversations[worker.number].hasRoom(for: bytes) else { return }
+        guard conversations[worker.number].hasRoom(for: bytes) else {
+          return UInt32(work.count - 1)
+        }
         if dispatch(dependent, to: worker, awaits: awaits, into: &turn) { work.append(dependent) }
       }
     }
+    return UInt32(work.count - 1)
   }
 
   /// The unfinished dependencies if the operation may go to that worker ahead of time. Only

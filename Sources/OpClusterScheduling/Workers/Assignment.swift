@@ -22,9 +22,8 @@ extension Scheduler {
     let haveLinesChanged = lineIndex.hasAwake
     // Repeated until nothing changes: a join point that ends here may make others ready.
     repeat { assignOnce(into: &turn) } while lineIndex.hasAwake && assignmentPass.room > 0
-    if assignmentPass.room > 0 {
-      recallSurplus(haveLinesChanged: haveLinesChanged, into: &turn)
-    }
+    if assignmentPass.room == 0 { return surplusLooks.putOff() }
+    recallSurplus(haveLinesChanged: haveLinesChanged, into: &turn)
   }
 
   private mutating func noteChanges(at now: Instant) {
@@ -173,8 +172,8 @@ extension Scheduler {
       let count = portion(of: candidate, stage, choice, atMost: most, bytes: wanted.bytes, &pass)
       line.take(count, of: candidate)
       state.putBack(&line, of: queue)
-      dispatch(candidate.run, count, to: WorkerID(choice.worker), into: &turn)
-      pass.noteHandedOver(count)
+      pass.noteHandedOver(
+        dispatch(candidate.run, count, to: WorkerID(choice.worker), into: &turn))
       rotation = queue
       return .dispatched
     }
@@ -316,10 +315,12 @@ extension Scheduler {
 
   // MARK: - Handing over
 
-  /// Hands over the first `count` operations of a run, and what may go ahead of time behind each.
+  /// Hands over the first `count` operations of a run, and what may go ahead of time behind each;
+  /// returns how many in all.
   private mutating func dispatch(
     _ run: ReadyRun, _ count: UInt32, to worker: WorkerID, into turn: inout SchedulingTurn
-  ) {
+  ) -> UInt32 {
+    var handedOver = count
     if workers[worker.number].assigned == 0, workers[worker.number].executing == 0 {
       conversations[worker.number].busySince = turn.now
     }
@@ -328,7 +329,7 @@ extension Scheduler {
     for offset in 0..<count {
       let id = OperationID(graph: run.graph, index: run.first + offset)
       if dispatch(id, to: worker, awaits: [], into: &turn) {
-        dispatchAhead(after: id, to: worker, into: &turn)
+        handedOver += dispatchAhead(after: id, to: worker, into: &turn)
       }
     }
     // It does not fit now: its worker was chosen to keep its room for it, and it is not surplus
@@ -336,6 +337,7 @@ extension Scheduler {
     if count == 1, workers[worker.number].assigned == 1, free(worker.number).isOverdrawn {
       conversations[worker.number].reservation = OperationID(graph: run.graph, index: run.first)
     }
+    return handedOver
   }
 
   /// Hands one attempt over; false if the operation failed because of its inputs instead. The fact

@@ -107,8 +107,8 @@ extension Scheduler {
 
   /// Whether workers take something of what sleeps; checked by looking at all of it in a copy.
   private func brokenSleep() -> String? {
-    // What is doubtful comes back in each turn.
-    if !doubtful.isEmpty { return nil }
+    // What is doubtful comes back in each turn, and a full turn leaves the rest to the next.
+    if !doubtful.isEmpty || assignmentPass.room == 0 { return nil }
     var copy = self
     for number in queues.numbers where queues[number].line.service != nil {
       copy.state.setService(of: number, nil)

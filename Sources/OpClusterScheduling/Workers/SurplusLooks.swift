@@ -30,6 +30,9 @@ struct SurplusLooks: Sendable {
     if cost > Self.few { next = now + Self.pause * Int64(cost) }
   }
 
+  /// No look was made in a turn that was full: it is made in the next that is not.
+  mutating func putOff() { isPutOff = true }
+
   /// Nobody has anything to give.
   mutating func noneIsSlow() {
     fresh.removeAll(keepingCapacity: true)

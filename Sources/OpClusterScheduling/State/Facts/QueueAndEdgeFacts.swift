@@ -160,9 +160,9 @@ extension ClusterState {
         graphs[graph].removedDependencies[to.index, default: []].append(from)
       }
       if graphs.contains(from.graph.number) {
-        graphs[from.graph.number].externalDependents[from.index]?.removeAll {
-          $0.operation == to
-        }
+        var left = graphs[from.graph.number].externalDependents[from.index] ?? []
+        left.removeAll { $0.operation == to }
+        graphs[from.graph.number].externalDependents[from.index] = left.isEmpty ? nil : left
       }
     } else {
       graphs[graph].removedDependencies[to.index, default: []].append(from)

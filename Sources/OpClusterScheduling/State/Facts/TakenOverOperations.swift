@@ -50,8 +50,8 @@ extension ClusterState {
     }
   }
 
-  /// Sets cells to their end. None of the moves of `LifeCycle` is taken: the operations have no life
-  /// in this graph.
+  /// Sets cells to their end. None of the moves of `LifeCycle` is taken: the operations have no
+  /// life in this graph.
   private mutating func finishReused(_ span: OperationSpan) {
     let graph = span.graph.number
     let before = graphs[graph].cell(span.first).word

@@ -39,8 +39,19 @@ struct EndList {
 
   private var ends: [End] = []
   private var next = 0
+  /// Stages of which all that could be skipped is in the list, or has been.
+  private var stages: Set<StageKey> = []
+  private struct StageKey: Hashable {
+    var graph: UInt32
+    var number: Int
+  }
 
-  var isEmpty: Bool { next == ends.count }
+  /// Notes that all of a stage is to be skipped; false if it was noted before. Whoever is not
+  /// skipped for the first reason is not for a later one: else a wide edge would be gone through
+  /// for each of many causes.
+  mutating func note(stage number: Int, of graph: UInt32) -> Bool {
+    stages.insert(StageKey(graph: graph, number: number)).inserted
+  }
 
   mutating func append(
     _ span: OperationSpan, _ ending: OperationCell.Ending, _ reason: CancelReason?
@@ -58,10 +69,10 @@ struct EndList {
     }
   }
 
-  /// Takes the oldest entry. What was taken is dropped in blocks of 4,096, so that a cascade
-  /// through millions keeps a short list.
+  /// Takes the oldest entry. What was taken is dropped when it is the larger part, so that a
+  /// cascade through millions keeps a short list.
   mutating func popFirst() -> End? {
-    if next > 4_096 {
+    if next > 4_096, next * 2 > ends.count {
       ends.removeFirst(next)
       next = 0
     }

@@ -68,7 +68,7 @@ extension ClusterState {
     graphs[graph].forgetNotes(of: span)
     count(span, from: before, to: after)
     if wasExecuting { emit(.isExecuting(false), span, into: &turn) }
-    if !timestamps.isEmpty, span.isSingle { timestamps[span.id] = nil }
+    if !timestamps.isEmpty { timestamps[span.last] = nil }
     let outcome = end.ending.outcome ?? .lost
     emit(.isFinished(outcome), span, into: &turn)
     emit(.completion, span, into: &turn)
@@ -148,8 +148,11 @@ extension ClusterState {
     _ end: EndList.End, _ ends: inout EndList, into turn: inout SchedulingTurn
   ) {
     let graph = end.graph.number
-    if !graphs[graph].dependents.isEmpty || !graphs[graph].externalDependents.isEmpty {
+    if end.range.count == 1 || graphs[graph].dependents.hasEdges(of: end.range) {
       for index in end.range { releaseSingles(index, end, &ends, into: &turn) }
+    } else if !graphs[graph].externalDependents.isEmpty {
+      let awaited = graphs[graph].externalDependents.keys.filter { end.range.contains($0) }
+      for index in awaited.sorted() { releaseSingles(index, end, &ends, into: &turn) }
     }
     releaseStages(end, &ends, into: &turn)
   }
@@ -289,7 +292,9 @@ extension ClusterState {
   private func skipStage(
     _ graph: UInt32, _ stage: Int, because cause: EndList.Cause, _ ends: inout EndList
   ) {
-    guard graphs[graph].stages[stage].unfinished > 0 else { return }
+    guard graphs[graph].stages[stage].unfinished > 0, ends.note(stage: stage, of: graph) else {
+      return
+    }
     graphs[graph].forEachSpan(in: graphs[graph].stages[stage].indices) { span in
       skip(span, because: cause, &ends)
     }

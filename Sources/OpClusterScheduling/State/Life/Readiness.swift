@@ -85,10 +85,13 @@ extension ClusterState {
   private mutating func settleMoved(_ graph: UInt32, _ stage: Int, into turn: inout SchedulingTurn)
   {
     if graphs[graph].enqueuedIn.isEmpty { return }
-    let indices = graphs[graph].stages[stage].indices
+    var rest = graphs[graph].stages[stage].indices
+    // Some overlap: an operation was moved again, alone.
     for range in graphs[graph].enqueuedIn.ranges(below: graphs[graph].operationCount)
-    where indices.overlaps(range) {
-      changeSpans(graph, range) { $0.settle($1, into: &turn) }
+    where rest.overlaps(range) {
+      let next = range.clamped(to: rest)
+      changeSpans(graph, next) { $0.settle($1, into: &turn) }
+      rest = next.upperBound..<rest.upperBound
     }
   }
 
@@ -126,6 +129,7 @@ extension ClusterState {
         timestamps[span.id, default: Timestamps()].ready = turn.wall
       } else {
         graphs[span.graph.number].noteReady(span, at: turn.wall)
+        timestamps[span.last] = nil
       }
     }
     emit(.isReady(true), span, into: &turn)
