@@ -196,7 +196,9 @@ public enum ClientReply: Hashable, Sendable {
   /// `repeated`: the key was known, and this repeats the first answer (G19).
   case accepted(GraphID, operations: UInt32, repeated: Bool)
   case done(CommitIndex)
-  case cancelled([CancelVerdict], total: UInt32)
+  /// The verdicts of the first members, at most `Limits.rowsPerReply`, and how many of all members
+  /// got each.
+  case cancelled([CancelVerdict], VerdictCounts)
   /// The operations that were executing when the suspension took effect (S72).
   case suspended(executing: [OperationID])
   /// false: the request came too late and changed nothing (S35, S52, S62).
@@ -217,19 +219,6 @@ public enum ClientReply: Hashable, Sendable {
   case subscribed(since: UInt64)
   /// The key was added under this name, and the invitation is used up.
   case enrolled(name: String, role: Role)
-}
-
-public struct CancelVerdict: Hashable, Sendable {
-  public var operation: OperationID
-  public var verdict: Verdict
-  public init(operation: OperationID, verdict: Verdict) {
-    self.operation = operation
-    self.verdict = verdict
-  }
-  public enum Verdict: UInt8, Sendable, CaseIterable {
-    case cancelled = 1
-    case alreadyFinished, alreadyCancelled, executing
-  }
 }
 
 /// The number of operations per state, in the order of `StateWord.allCases`.

@@ -28,7 +28,7 @@ extension MessageGenerator {
         many { generator in
           CancelVerdict(
             operation: generator.operation(), verdict: generator.member(CancelVerdict.Verdict.self))
-        }, total: number())
+        }, VerdictCounts([number(), number(), number(), number()]) ?? VerdictCounts())
     case 7: .suspended(executing: many { $0.operation() })
     case 8: .effect(bool())
     case 9: .graphs(many { $0.graphRow() }, more: bool())

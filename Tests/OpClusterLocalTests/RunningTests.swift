@@ -127,7 +127,10 @@ import Testing
     let reply = try await program.ask(
       .cancel(.operations([id]), reason: "enough", grace: nil))
     #expect(
-      reply == .cancelled([CancelVerdict(operation: id, verdict: .executing)], total: 1))
+      reply
+        == .cancelled(
+          [CancelVerdict(operation: id, verdict: .executing)],
+          VerdictCounts(of: [CancelVerdict(operation: id, verdict: .executing)])))
     try await program.witness.waitForEnd(of: [id])
     #expect(program.witness.outcome(id) == .cancelled)
     // The next operation's task is not cancelled.

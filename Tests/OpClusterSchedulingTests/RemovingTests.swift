@@ -144,13 +144,13 @@ private func code(_ reply: ClientReply?) -> Refusal.Code? {
     for name in ["anna", "bert", "bert"] { world.submit(name) }
     let all = OperationTarget.selection(Selection(graphs: .active))
     guard
-      case .cancelled(let verdicts, 2)? = world.ask(
+      case .cancelled(let verdicts, let counts)? = world.ask(
         .cancel(all, reason: "", grace: nil), onlyOf: "bert")
     else {
       Issue.record("not both of them")
       return
     }
-    #expect(verdicts.map(\.operation.graph.number) == [2, 3])
+    #expect(verdicts.map(\.operation.graph.number) == [2, 3] && counts.total == 2)
     #expect(world.scheduler.graphs.contains(1))
     let suspend = ClientRequest.suspendGraphs(Selection(graphs: .all), true)
     #expect(code(world.ask(suspend, onlyOf: "carl")) == .unknownGraph)

@@ -78,6 +78,29 @@ import Testing
     #expect(world.scheduler.brokenInvariant() == nil)
   }
 
+  // The reply lists the first members and counts all; what a worker had and gave back counts as
+  // cancelled, listed or not (S91).
+  @Test(.checks("S91", "S97")) func allVerdictsAreCounted() throws {
+    let count = UInt32(Limits.rowsPerReply) + 500
+    var world = World()
+    world.invariantChecks = .never
+    world.join("w1", cpus: Int64(count))
+    var submission = GraphSubmission(name: "many")
+    submission.templates = [noops("x", count)]
+    world.ask(.submit(submission))
+    world.start(0, operation(1, 3))
+    world.report(0)
+    let reply = world.ask(.cancel(.selection(.graph(GraphID(1))), reason: "", grace: nil))
+    world.report(0)
+    let last = try #require(reply ?? world.replies[world.lastRequest])
+    guard case .cancelled(let verdicts, let counts) = last else {
+      Issue.record("not cancelled: \(last)")
+      return
+    }
+    #expect(verdicts.count == Limits.rowsPerReply)
+    #expect(counts[.cancelled] == count - 1 && counts[.executing] == 1 && counts.total == count)
+  }
+
   // What many workers could take in one turn; the rest follows in the next, at once, and the most
   // urgent first.
   @Test(.checks("S47")) func assignmentsOfATurnHaveABound() {

@@ -166,7 +166,10 @@ import Testing
     #expect(rows["operations"].elements.count == count)
     let lines = try await cluster.opbatch("ls", graph, "-o", "jsonl").output
     #expect(lines.split(separator: "\n").count == count)
-    _ = try await cluster.opbatch("cancel", graph)
+    // More than one reply lists, and all of them counted.
+    let cancelled = try JSONValue(try await cluster.opbatch("cancel", graph, "-o", "json").output)
+    #expect(cancelled["cancelled"].elements.count == 1)
+    #expect(cancelled["cancelled"].elements.first?["cancelled"].number == Double(count))
     // More ended graphs than a table shows.
     for _ in 0..<25 {
       _ = try await scene.submit { try $0.add("n", .nothing) }

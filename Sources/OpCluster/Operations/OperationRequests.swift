@@ -177,7 +177,7 @@ extension OperationCluster {
       }
       done(
         result.refused.flatMap { reply in
-          guard case .cancelled(let verdicts, total: _) = reply else {
+          guard case .cancelled(let verdicts, _) = reply else {
             return .failure(.unexpected(reply))
           }
           return .success(verdicts)

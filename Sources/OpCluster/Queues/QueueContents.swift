@@ -114,7 +114,7 @@ extension QueueRecord {
     if state.withLock({ $0.objection }) != nil { return done(.success([])) }
     cluster.backend.send(.cancelQueue(name, reason: reason)) { result in
       switch result.refused {
-      case .success(.cancelled(let verdicts, total: _)): done(.success(verdicts))
+      case .success(.cancelled(let verdicts, _)): done(.success(verdicts))
       case .success(let reply): done(.failure(.unexpected(reply)))
       // A queue that does not exist is empty.
       case .failure(let error) where error.code == .unknownQueue: done(.success([]))

@@ -16,7 +16,7 @@ struct DeferredRequest: Sendable {
 
   enum Action: Sendable {
     /// The cancellation is committed; the verdict of each member is known now.
-    case answerCancel([CancelVerdict], total: UInt32)
+    case answerCancel([CancelVerdict], VerdictCounts)
     /// The suspension is committed; the answer names the ones of these that run (S72).
     case answerSuspended([OperationID])
     /// Nothing is committed: decide again. The pinned operations were not handed over meanwhile.
@@ -30,11 +30,12 @@ extension DeferredRequest {
   /// Sets the verdict of members that came back unstarted, and will never start, to `cancelled`; a
   /// member that had started stays `executing`, even if it has ended since (S91).
   mutating func noteUnstarted(_ ids: Set<OperationID>) {
-    guard !ids.isEmpty, case .answerCancel(var verdicts, let total) = action else { return }
+    guard !ids.isEmpty, case .answerCancel(var verdicts, var counts) = action else { return }
     for at in verdicts.indices where ids.contains(verdicts[at].operation) {
       verdicts[at].verdict = .cancelled
     }
-    action = .answerCancel(verdicts, total: total)
+    counts.move(ids.count, from: .executing, to: .cancelled)
+    action = .answerCancel(verdicts, counts)
   }
 }
 

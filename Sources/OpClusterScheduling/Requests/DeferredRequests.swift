@@ -41,8 +41,8 @@ extension Scheduler {
 
   private mutating func finish(_ request: DeferredRequest, into turn: inout SchedulingTurn) {
     switch request.action {
-    case .answerCancel(let verdicts, let total):
-      turn.answer(request.asker, .cancelled(verdicts, total: total))
+    case .answerCancel(let verdicts, let counts):
+      turn.answer(request.asker, .cancelled(verdicts, counts))
     case .answerSuspended(let members):
       turn.answer(
         request.asker,

@@ -126,7 +126,7 @@ extension Scheduler {
   // MARK: - Cancelling
 
   /// Cancels the members in one fact (S96, S97). The reply names at most `Limits.rowsPerReply`
-  /// verdicts; `total` counts all. A step for each span of members, ended ones included, and for
+  /// verdicts and counts all. A step for each span of members, ended ones included, and for
   /// each verdict.
   private mutating func cancel(
     _ asker: Asker, _ request: ClientRequest, _ members: TargetMembers, _ reason: String,
@@ -148,7 +148,8 @@ extension Scheduler {
     var verdicts = members.gone.prefix(Limits.rowsPerReply).map {
       CancelVerdict(operation: $0, verdict: .alreadyFinished)
     }
-    var total = UInt32(members.gone.count)
+    var counts = VerdictCounts()
+    counts[.alreadyFinished] = UInt32(members.gone.count)
     // Those at a worker, or between two runs. Only the first are told, in `tellWorkers`.
     var awaited: [OperationID] = []
     // Cancelled before and still running: a further request may give them a new grace period.
@@ -158,7 +159,7 @@ extension Scheduler {
       var chosen = OperationRuns(graph: runs.graph)
       graphs.forEachSpan(of: runs) { span in
         let verdict = cancelVerdict(before: span.id)
-        total += span.count
+        counts[verdict] += span.count
         for index in span.range.prefix(Limits.rowsPerReply - verdicts.count) {
           let id = OperationID(graph: span.graph, index: index)
           verdicts.append(CancelVerdict(operation: id, verdict: verdict))
@@ -178,10 +179,10 @@ extension Scheduler {
       sendCancel(id, grace: grace, into: &turn)
     }
     let recalled = awaited.filter { state.isRecalling($0) }
-    if recalled.isEmpty { return .now(.cancelled(verdicts, total: total)) }
+    if recalled.isEmpty { return .now(.cancelled(verdicts, counts)) }
     deferred.append(
       DeferredRequest(
-        asker: asker, awaiting: recalled, action: .answerCancel(verdicts, total: total)))
+        asker: asker, awaiting: recalled, action: .answerCancel(verdicts, counts)))
     return .later
   }
 

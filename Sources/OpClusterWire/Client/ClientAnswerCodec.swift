@@ -86,12 +86,13 @@ extension ClientReply {
       return .accepted(proto)
     // The number of the commit with the effect: once it is known, the effect is durable.
     case .done(let commit): return .done(commit.number)
-    case .cancelled(let verdicts, let total):
-      // At most the first verdicts; `total` counts those that were left out as well.
+    case .cancelled(let verdicts, let counts):
+      // At most the first verdicts; the counts are of those that were left out as well.
       var proto = ProtoCancelled()
       proto.operations = ProtoOperations(verdicts.map(\.operation))
       proto.verdict = verdicts.map(\.verdict.proto)
-      proto.total = total
+      proto.total = counts.total
+      proto.count = counts.counts
       return .cancelled(proto)
     case .suspended(let executing): return .suspended(ProtoOperations(executing))
     case .effect(let happened): return .effect(happened)
@@ -167,7 +168,9 @@ extension ClientReply {
       self = .accepted(
         GraphID(proto.graph), operations: proto.operations, repeated: proto.repeated)
     case .done(let commit): self = .done(CommitIndex(commit))
-    case .cancelled(let proto): self = .cancelled(try proto.words(), total: proto.total)
+    case .cancelled(let proto):
+      let verdicts = try proto.words()
+      self = .cancelled(verdicts, try proto.counts(of: verdicts))
     case .suspended(let executing):
       self = .suspended(
         executing: try executing.words(Limits.operationsPerGraph, "suspended"))
@@ -241,5 +244,12 @@ extension ProtoCancelled {
     let verdicts = try CancelVerdict.Verdict.column(verdict, "cancelled.verdict")
     try checkEqual(verdicts.count, operations.count, "cancelled.verdict")
     return zip(operations, verdicts).map { CancelVerdict(operation: $0, verdict: $1) }
+  }
+
+  /// Those of the listed verdicts if a coordinator of an earlier release sent none.
+  fileprivate func counts(of verdicts: [CancelVerdict]) throws(WireError) -> VerdictCounts {
+    if count.isEmpty { return VerdictCounts(of: verdicts) }
+    try checkEqual(count.count, CancelVerdict.Verdict.allCases.count, "cancelled.count")
+    return VerdictCounts(count) ?? VerdictCounts(of: verdicts)
   }
 }

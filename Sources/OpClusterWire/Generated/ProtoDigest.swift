@@ -2,7 +2,7 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "2626855206 20239"
+  static let client = "2589056519 20333"
   static let journal = "2325697899 7581"
   static let submission = "281741883 21846"
   static let worker = "4205767639 8263"

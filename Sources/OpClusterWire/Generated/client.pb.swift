@@ -1969,6 +1969,9 @@ nonisolated struct ProtoCancelled: Sendable {
 
   var total: UInt32 = 0
 
+  /// How many of all got each verdict, in the order of the enum.
+  var count: [UInt32] = []
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -5508,7 +5511,7 @@ nonisolated extension ProtoAccepted: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension ProtoCancelled: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Cancelled"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operations\0\u{1}verdict\0\u{1}total\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operations\0\u{1}verdict\0\u{1}total\0\u{1}count\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5519,6 +5522,7 @@ nonisolated extension ProtoCancelled: SwiftProtobuf.Message, SwiftProtobuf._Mess
       case 1: try { try decoder.decodeSingularMessageField(value: &self._operations) }()
       case 2: try { try decoder.decodeRepeatedEnumField(value: &self.verdict) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self.total) }()
+      case 4: try { try decoder.decodeRepeatedUInt32Field(value: &self.count) }()
       default: break
       }
     }
@@ -5538,6 +5542,9 @@ nonisolated extension ProtoCancelled: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if self.total != 0 {
       try visitor.visitSingularUInt32Field(value: self.total, fieldNumber: 3)
     }
+    if !self.count.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.count, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5545,6 +5552,7 @@ nonisolated extension ProtoCancelled: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if lhs._operations != rhs._operations {return false}
     if lhs.verdict != rhs.verdict {return false}
     if lhs.total != rhs.total {return false}
+    if lhs.count != rhs.count {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -171,11 +171,10 @@ struct QueueCancel: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     try await withConnection { connection in
       let reply = try await ask(connection, .cancelQueue(name, reason: reason))
-      guard case .cancelled(let verdicts, let total) = reply else {
+      guard case .cancelled(_, let counts) = reply else {
         throw Failure.unexpectedReply("queue cancel")
       }
-      // The verdicts are a thousand at most; the total counts all.
-      let summary = CancelSummary(what: name, verdicts: verdicts, total: total)
+      let summary = CancelSummary(what: name, counts: counts)
       try CancelSummary.show([summary], key: "cancelled", console)
       return .success
     }

@@ -81,10 +81,10 @@ extension Cancel {
     _ text: String, _ target: OperationTarget, _ grace: Span?, _ connection: ClusterConnection
   ) async throws -> CancelSummary {
     let reply = try await ask(connection, .cancel(target, reason: reason, grace: grace))
-    guard case .cancelled(let verdicts, let total) = reply else {
+    guard case .cancelled(_, let counts) = reply else {
       throw Failure.unexpectedReply("cancel")
     }
-    return CancelSummary(what: text, verdicts: verdicts, total: total)
+    return CancelSummary(what: text, counts: counts)
   }
 
   /// Cancels all dependents of the operations, each once. Skips operations that an earlier step
@@ -104,19 +104,20 @@ extension Cancel {
         "'\(safe(text))' names more than \(shownCount(Self.mostWithDependents)) operations",
         hint: "name those whose dependents are meant")
     }
-    var all = CancelSummary(what: text, verdicts: [], total: 0)
+    var all = CancelSummary(what: text, counts: VerdictCounts())
     var seen: Set<OperationID> = []
     for operation in chosen {
       let target = OperationTarget.dependents(of: operation)
       let request = ClientRequest.cancel(target, reason: reason, grace: grace)
       guard
-        case .cancelled(let verdicts, let total) = try await reader.connection.request(
+        case .cancelled(let verdicts, var counts) = try await reader.connection.request(
           request, timeout: global.timeout?.duration)
       else { throw Failure.unexpectedReply("cancel") }
-      let new = verdicts.filter { seen.insert($0.operation).inserted }
-      // Not listed by the coordinator, so that doubles among them cannot be seen.
-      let hidden = total - UInt32(min(verdicts.count, Int(total)))
-      all.add(new, total: UInt32(new.count) + hidden)
+      // Of those that the coordinator did not list doubles cannot be seen.
+      for verdict in verdicts where !seen.insert(verdict.operation).inserted {
+        counts[verdict.verdict] -= min(1, counts[verdict.verdict])
+      }
+      all.add(counts)
     }
     return all
   }
@@ -128,29 +129,20 @@ extension Cancel {
 /// The result of cancelling one selector's operations. Verdicts are about the moment of the commit;
 /// an operation that was asked to stop may go on for its grace.
 struct CancelSummary {
-  var what: String
-  var total: UInt32
-  private var counts: [CancelVerdict.Verdict: Int] = [:]
-  /// The coordinator listed only the first operations; the counts cover those.
-  private var isPartial: Bool
+  let what: String
+  private var counts: VerdictCounts
 
-  /// `verdicts` may be the first of `total`.
-  init(what: String, verdicts: [CancelVerdict], total: UInt32) {
+  init(what: String, counts: VerdictCounts) {
     self.what = what
-    self.total = total
-    for verdict in verdicts { counts[verdict.verdict, default: 0] += 1 }
-    isPartial = verdicts.count < Int(total)
+    self.counts = counts
   }
 
-  /// Adds the verdicts of a further request. `more` counts those that were not listed as well.
-  mutating func add(_ verdicts: [CancelVerdict], total more: UInt32) {
-    total += more
-    for verdict in verdicts { counts[verdict.verdict, default: 0] += 1 }
-    isPartial = isPartial || verdicts.count < Int(more)
-  }
+  var total: UInt32 { counts.total }
 
-  /// Among the listed operations alone.
-  func count(_ verdict: CancelVerdict.Verdict) -> Int { counts[verdict] ?? 0 }
+  /// Adds the verdicts of a further request.
+  mutating func add(_ more: VerdictCounts) { counts.add(more) }
+
+  func count(_ verdict: CancelVerdict.Verdict) -> Int { Int(counts[verdict]) }
 
   /// One line or object for each selector. `key` is the name of the JSON list.
   static func show(_ results: [CancelSummary], key: String, _ console: Console) throws {
@@ -165,16 +157,15 @@ struct CancelSummary {
     }
   }
 
-  /// Names only verdicts that occurred, and says where it knows of a part.
+  /// Names only verdicts that occurred.
   private var sentence: String {
     let words: [(CancelVerdict.Verdict, String)] = [
       (.cancelled, "cancelled"), (.executing, "asked to stop"),
       (.alreadyCancelled, "already cancelled"), (.alreadyFinished, "already finished"),
     ]
     let parts = words.filter { count($0.0) > 0 }.map { "\(shownCount(count($0.0))) \($0.1)" }
-    let rest = isPartial ? " (of the first \(shownCount(counts.values.reduce(0, +))))" : ""
     let detail = parts.isEmpty ? shownCount(total, "operation") : parts.joined(separator: ", ")
-    return "\(safe(what)): \(detail)\(rest)"
+    return "\(safe(what)): \(detail)"
   }
 
   private func fields(_ json: inout JSONText) {
