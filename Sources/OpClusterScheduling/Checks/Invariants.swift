@@ -176,6 +176,13 @@ extension Scheduler {
         return "\(number)/\(stage.template.name): \(stage.inFlight) at workers, found \(atWorkers)"
       }
       inFlight += atWorkers
+      // An edge that cannot be met any more leaves its gate closed: nobody is left to wait there.
+      let closed = stage.incoming.count {
+        $0.match == .all && graph.stages[$0.stage].unfinished > 0
+      }
+      if Int(stage.gates) < closed {
+        return "\(number)/\(stage.template.name): \(stage.gates) gates, found \(closed)"
+      }
     }
     if inFlight != graph.inFlight {
       return "graph \(number): \(graph.inFlight) at workers, found \(inFlight)"

@@ -22,7 +22,7 @@ extension ClusterState {
         let cell = graphs[graph].cell(end.range.lowerBound)
         if cell.phase == .executing, !cell.isAssigned { end.worker = cell.worker }
         let span = OperationSpan(end.cause.id, stage: end.stage)
-        if finish(span, end, into: &turn) { release(end, &ends, into: &turn) }
+        if finish(span, end, into: &turn) { release(end, isLast: true, &ends, into: &turn) }
         continue
       }
       // First all ends, then what follows from them, so that the order of causes does not depend on
@@ -33,7 +33,7 @@ extension ClusterState {
       }
       for at in 0..<finished.runCount {
         end.range = finished.run(at)
-        release(end, &ends, into: &turn)
+        release(end, isLast: at == finished.runCount - 1, &ends, into: &turn)
       }
     }
   }
@@ -144,8 +144,12 @@ extension ClusterState {
   }
 
   /// Resolves the edges of all dependents.
+  ///
+  /// - Parameter isLast: Whether nothing more of the same entry follows. Some of its middle may
+  ///   have ended before, so that it comes in parts, and the stage has ended for all of them; only
+  ///   the last may open what waits for the whole stage.
   private mutating func release(
-    _ end: EndList.End, _ ends: inout EndList, into turn: inout SchedulingTurn
+    _ end: EndList.End, isLast: Bool, _ ends: inout EndList, into turn: inout SchedulingTurn
   ) {
     let graph = end.graph.number
     if end.range.count == 1 || graphs[graph].dependents.hasEdges(of: end.range) {
@@ -154,7 +158,7 @@ extension ClusterState {
       let awaited = graphs[graph].externalDependents.keys.filter { end.range.contains($0) }
       for index in awaited.sorted() { releaseSingles(index, end, &ends, into: &turn) }
     }
-    releaseStages(end, &ends, into: &turn)
+    releaseStages(end, isLast: isLast, &ends, into: &turn)
   }
 
   /// Resolves the edges from one operation to others.
@@ -238,10 +242,10 @@ extension ClusterState {
 
   /// Resolves edges on whole stages, and element by element.
   private mutating func releaseStages(
-    _ end: EndList.End, _ ends: inout EndList, into turn: inout SchedulingTurn
+    _ end: EndList.End, isLast: Bool, _ ends: inout EndList, into turn: inout SchedulingTurn
   ) {
     let graph = end.graph.number
-    let isLast = graphs[graph].stages[end.stage].unfinished == 0
+    let hasEnded = isLast && graphs[graph].stages[end.stage].unfinished == 0
     for at in graphs[graph].stages[end.stage].outgoing.indices {
       let edge = graphs[graph].stages[end.stage].outgoing[at]
       switch edge.match {
@@ -250,7 +254,7 @@ extension ClusterState {
       case .all:
         if !end.cause.satisfies(edge.policy) {
           skipStage(graph, edge.stage, because: end.cause, &ends)
-        } else if isLast {
+        } else if hasEnded {
           openGate(graph, edge.stage, into: &turn)
         }
       }
