@@ -5,6 +5,9 @@ public enum Limits {
   // Submissions
   /// Operations in one submission, array elements counted one by one.
   public static let operationsPerGraph = 4_000_000
+  /// Operations of all living graphs together, ended ones of these included: counts of them have 32
+  /// bits, in queues and in answers.
+  public static let livingOperations = 4_000_000_000
   /// Operation templates (manifest operations) in one submission.
   public static let templatesPerGraph = 200_000
   /// Dependencies between templates in one submission.

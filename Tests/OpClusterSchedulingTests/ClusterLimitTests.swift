@@ -36,6 +36,38 @@ import Testing
     #expect(scheduler.workers.count == Limits.workers)
   }
 
+  /// `Limits.livingOperations`: the last one is taken, no further, and an end makes room.
+  @Test func livingOperations() {
+    let whole = UInt32(Limits.operationsPerGraph)
+    let fitting = Limits.livingOperations / Limits.operationsPerGraph
+    func array(_ count: UInt32) -> ClientRequest {
+      var submission = GraphSubmission(name: "array")
+      submission.templates = [noops("x", count)]
+      submission.templates[0].isHeld = true
+      return .submit(submission)
+    }
+    // Large pages: four thousand million operations in a thousand graphs have a million less.
+    var world = World(pageBits: 16)
+    world.invariantChecks = .never
+    world.ask(array(1))
+    for _ in 1..<fitting { world.ask(array(whole)) }
+    guard case .accepted? = world.ask(array(whole - 1)) else {
+      Issue.record("the limit itself is not taken")
+      return
+    }
+    #expect(world.scheduler.queues[0].members == UInt32(Limits.livingOperations))
+    guard case .refused(let refusal)? = world.ask(array(1)) else {
+      Issue.record("more than can be counted")
+      return
+    }
+    #expect(refusal.code == .limitExceeded)
+    world.ask(.cancel(.selection(.graph(GraphID(1))), reason: "", grace: nil))
+    guard case .accepted? = world.ask(array(1)) else {
+      Issue.record("an ended graph counts")
+      return
+    }
+  }
+
   /// `Limits.queues`, the one that always exists included.
   @Test func queues() {
     let (scheduler, turn) = inOneTurn { scheduler, turn in

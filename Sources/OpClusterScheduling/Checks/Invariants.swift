@@ -14,6 +14,10 @@ extension Scheduler {
     for number in graphs.numbers {
       if let broken = check(graph: number, &workerTotals, &queueTotals) { return broken }
     }
+    let operations = graphs.numbers.reduce(0) { $0 + UInt64(graphs[$1].operationCount) }
+    if state.livingOperations != operations {
+      return "\(state.livingOperations) living operations, found \(operations)"
+    }
     if let broken = checkRunning() { return broken }
     if let broken = checkTold() { return broken }
     if let broken = brokenIndex() { return broken }

@@ -92,7 +92,8 @@ extension Scheduler {
         + "characters: '\(String(label.key.filter { "\($0)".isPlainText }.prefix(32)))'")
   }
 
-  /// Refuses a submission if numbers run out: they are never reused.
+  /// Refuses a submission if numbers run out, which are never reused, or if there would be more
+  /// operations than can be counted.
   func checkNumbersAreLeft(for submission: GraphSubmission) throws(Refusal) {
     // Sums in 64 bits: the numbers themselves have 32.
     let areLeft =
@@ -100,6 +101,13 @@ extension Scheduler {
       && UInt64(counters.lastQueue) + UInt64(submission.ownQueueCount) <= UInt64(UInt32.max)
       && counters.lastPlace <= Scheduler.lastPlaceForSubmissions
     if !areLeft { throw Self.noNumbers("graphs, queues or places in line") }
+    let living = state.livingOperations + UInt64(submission.operationCount)
+    guard living <= UInt64(Limits.livingOperations) else {
+      throw Refusal(
+        .limitExceeded,
+        "the living graphs have \(state.livingOperations) operations, and with this one would have "
+          + "more than \(Limits.livingOperations)", hint: "wait until some of them have ended")
+    }
   }
 
   /// The limit of places for submissions; the rest suffices for all later changes of places.

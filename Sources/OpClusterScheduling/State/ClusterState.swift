@@ -29,6 +29,8 @@ struct ClusterState: Sendable {
   /// Kinds of demand that are new among the living graphs since the last call of `takeNewKinds`.
   var newKinds: [Int] = []
   var outputAccounts = OutputAccounts()
+  /// The operations of all living graphs (`Limits.livingOperations`).
+  var livingOperations: UInt64 = 0
   /// Graphs that have dependencies on others, ascending; some may have ended since.
   var citing: [UInt32] = []
   /// Graphs whose last operation ended in this turn.

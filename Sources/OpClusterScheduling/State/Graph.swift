@@ -116,7 +116,8 @@ struct Graph: Blankable {
   mutating func forgetNotes(of span: OperationSpan) {
     guard span.isSingle else {
       // Only an operation that ran has the others.
-      if !addedBlocks.isEmpty { addedBlocks = addedBlocks.filter { !span.range.contains($0.key) } }
+      if addedBlocks.isEmpty { return }
+      for index in span.range.members(of: addedBlocks) { addedBlocks[index] = nil }
       return
     }
     if !addedBlocks.isEmpty { addedBlocks[span.first] = nil }

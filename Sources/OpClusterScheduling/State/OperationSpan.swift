@@ -43,6 +43,15 @@ struct OperationSpan: Equatable, Sendable {
   }
 }
 
+extension Range<UInt32> {
+  /// The indices in it that have an entry, ascending. Costs the smaller of the two: many short
+  /// ranges in turn must not each go through a long table.
+  func members<Entry>(of table: [UInt32: Entry]) -> [UInt32] {
+    count <= table.count
+      ? filter { table[$0] != nil } : table.keys.filter { contains($0) }.sorted()
+  }
+}
+
 extension OperationRuns {
   mutating func append(_ span: OperationSpan) { append(first: span.first, count: span.count) }
 }

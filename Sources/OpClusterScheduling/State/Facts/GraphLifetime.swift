@@ -62,6 +62,7 @@ extension ClusterState {
     // The places are reserved in one block, operation 0 first. A declared operation does not use
     // its own: it draws another when it is enqueued (S51).
     counters.lastPlace += UInt64(count)
+    livingOperations += UInt64(count)
     counters.lastGraph = max(counters.lastGraph, id.number)
     graphs.insert(moving: &graph, number: id.number)
     if !submission.externalEdges.isEmpty { noteCiting(id.number) }
@@ -216,6 +217,7 @@ extension ClusterState {
       let outcome = graphs[id.number].outcome
       emit(.graphFinished(outcome), about: .graph(id), into: &turn)
       let graph = graphs.take(id.number)
+      livingOperations -= UInt64(graph.operationCount)
       outputAccounts.end(id, bytes: graph.outputExcess)
       let outcomes = graph.endings
       if !turn.isReplay {

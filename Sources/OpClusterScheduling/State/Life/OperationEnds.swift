@@ -155,8 +155,9 @@ extension ClusterState {
     if end.range.count == 1 || graphs[graph].dependents.hasEdges(of: end.range) {
       for index in end.range { releaseSingles(index, end, &ends, into: &turn) }
     } else if !graphs[graph].externalDependents.isEmpty {
-      let awaited = graphs[graph].externalDependents.keys.filter { end.range.contains($0) }
-      for index in awaited.sorted() { releaseSingles(index, end, &ends, into: &turn) }
+      for index in end.range.members(of: graphs[graph].externalDependents) {
+        releaseSingles(index, end, &ends, into: &turn)
+      }
     }
     releaseStages(end, isLast: isLast, &ends, into: &turn)
   }
