@@ -57,6 +57,8 @@ let package = Package(
     .systemLibrary(name: "CSystem"),
     .systemLibrary(name: "CZeroMQ", pkgConfig: "libzmq", providers: [.apt(["libzmq3-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(
+      name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
     .target(name: "CProcess"),
 
@@ -91,6 +93,17 @@ let package = Package(
     .target(name: "OpClusterWire", dependencies: ["OpClusterModel", protobuf]),
     .target(
       name: "OpClusterJournal", dependencies: ["OpClusterSystem", "CSQLite", "OpClusterFolders"]),
+    // Contents on a worker's disk, named by their digests.
+    .target(
+      name: "OpClusterStore",
+      dependencies: ["OpClusterFolders", "OpClusterSystem", "OpClusterModel", "CCrypto", heap]),
+    // Contents on their way from one store to another.
+    .target(
+      name: "OpClusterTransfer",
+      dependencies: [
+        "OpClusterStore", "OpClusterWire", "OpClusterZeroMQ", "OpClusterSystem",
+        "OpClusterModel", heap, deque, logging,
+      ]),
     .target(name: "OpClusterProcesses", dependencies: ["OpClusterSystem", "CProcess"]),
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel"]),
@@ -272,6 +285,15 @@ let package = Package(
       ], path: "Tests/FuzzWorld"),
     .executableTarget(
       name: "FuzzRunner", dependencies: ["FuzzWorld", arguments], path: "Tests/FuzzRunner"),
+    .testTarget(
+      name: "OpClusterStoreTests",
+      dependencies: ["OpClusterStore", "OpClusterFolders", "OpClusterModel"]),
+    .testTarget(
+      name: "OpClusterTransferTests",
+      dependencies: [
+        "OpClusterTransfer", "OpClusterStore", "OpClusterWire", "OpClusterZeroMQ",
+        "OpClusterSystem", "OpClusterModel", logging,
+      ]),
     .testTarget(name: "OpClusterFoldersTests", dependencies: ["OpClusterFolders"]),
     .testTarget(
       name: "OpClusterKeysTests",

@@ -37,6 +37,18 @@ public enum Limits {
   public static let longestDelay = Span.seconds(10 * 366 * 86_400)
   /// Outputs (`OP_OUTPUT`) of one operation; more fails the operation.
   public static let outputBytes = 64 * 1024
+  /// Bytes of one content in the stores of workers: 64 TiB.
+  public static let contentBytes: Int64 = 1 << 46
+  /// Bytes of a content in one message between stores.
+  public static let contentPieceBytes = 256 * 1024
+  /// Bytes of a content that its reader takes on their way, and those of all contents of one
+  /// holder.
+  public static let contentCredit: Int64 = 8 * 1024 * 1024
+  /// Transfers that a holder has in hand, of one reader and of all.
+  public static let transfersPerReader = 128
+  public static let transfers = 1_024
+  /// Grants that a holder knows; it takes no more.
+  public static let contentGrants = 4_000_000
   /// A field of a typed output for commands; longer fields are only in the value.
   public static let outputFieldBytes = 4 * 1024
   /// The end of stderr that a failed attempt reports.

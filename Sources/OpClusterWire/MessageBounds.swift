@@ -98,6 +98,9 @@ extension Shape {
       one(26, target(1)), one(27, target(1)), one(28, one(1)), one(29, one(1), one(2)),
       one(30), one(32)),
   ])
+  /// `ContentRequest`
+  /// Fields: 1 wish, 2 credit, 3 stop.
+  static let contentRequest = Shape([one(1), one(2), one(3)])
   /// `Blocks`
   /// Fields of a block: 1 command, 2 call with its type, 3 filled_call with its type and input.
   static let blocks = Shape([

@@ -50,6 +50,26 @@ public enum Wire {
     try received(bytes, .any, "client answer")
   }
 
+  // Transfers of contents between stores.
+  /// A reader says this to a holder.
+  public static func encode(_ request: ContentRequest) -> [UInt8] { bytes(of: request.proto) }
+  public static func encode(_ answer: ContentAnswer) -> [UInt8] { answer.encoded }
+  /// The holder ends the connection of a reader whose requests cannot be read.
+  public static func decodeContentRequest(
+    _ bytes: [UInt8]
+  ) throws(WireError) -> ContentRequest {
+    try received(bytes, .contentRequest, "content request")
+  }
+  /// At most `Limits.contentPieceBytes` in one piece. The reader turns to another holder after an
+  /// error.
+  public static func decodeContentAnswer(
+    _ bytes: [UInt8]
+  ) throws(WireError) -> ContentAnswer {
+    try checkCount(bytes.count, Limits.messageBytes, "content answer")
+    try MessageBounds.check(bytes, .any, "content answer")
+    return try ContentAnswer(encoded: bytes)
+  }
+
   // The coordinator's storage: no limit on size.
   /// Encodes the body of one journal turn.
   ///
@@ -210,7 +230,7 @@ public enum Wire {
 
 /// Encoding fails only for a message beyond protobuf's own limit of 2 GiB; `Limits` are far below
 /// it.
-private func bytes(of proto: some SwiftProtobuf.Message) -> [UInt8] {
+func bytes(of proto: some SwiftProtobuf.Message) -> [UInt8] {
   do {
     return try proto.serializedBytes()
   } catch {
@@ -220,7 +240,7 @@ private func bytes(of proto: some SwiftProtobuf.Message) -> [UInt8] {
 
 /// Parses with a bound on nesting, since SwiftProtobuf descends by recursion and a deep message
 /// would exhaust the stack. Unknown fields are dropped, so that a later release may add some (G32).
-private func parsed<Proto: SwiftProtobuf.Message>(
+func parsed<Proto: SwiftProtobuf.Message>(
   _ type: Proto.Type, _ bytes: [UInt8], _ name: String
 ) throws(WireError) -> Proto {
   var options = BinaryDecodingOptions()

@@ -125,7 +125,7 @@ import Testing
   /// Targets that wrap C; elsewhere nothing is unsafe or unchecked.
   private static let wrappers = [
     "Sources/OpClusterSystem/", "Sources/OpClusterZeroMQ/", "Sources/OpClusterJournal/",
-    "Sources/OpClusterProcesses/", "Sources/OpClusterFolders/",
+    "Sources/OpClusterProcesses/", "Sources/OpClusterFolders/", "Sources/OpClusterStore/",
   ]
   /// Files that wrap a few C calls of their target; the list may only shrink.
   private static let callers: Set<String> = [

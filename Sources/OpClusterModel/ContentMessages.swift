@@ -1,0 +1,58 @@
+// What a reader of contents and their holder say to each other (content.proto). Values.
+
+/// From a reader.
+public enum ContentRequest: Hashable, Sendable {
+  /// Begins a transfer; `number` names it on this connection.
+  case wish(number: UInt64, ContentWish)
+  /// So many bytes more may be sent.
+  case credit(number: UInt64, bytes: Int64)
+  /// The reader wants no more of it.
+  case stop(number: UInt64)
+}
+
+public struct ContentWish: Hashable, Sendable {
+  public var digest: ContentDigest
+  /// The first byte that the reader wants, 0 to `Limits.contentBytes`.
+  public var offset: Int64
+  /// Bytes that it takes at once, 0 to `Limits.contentBytes`.
+  public var credit: Int64
+
+  public init(digest: ContentDigest, offset: Int64, credit: Int64) {
+    self.digest = digest
+    self.offset = offset
+    self.credit = credit
+  }
+}
+
+/// From a holder, about the transfer with this number.
+public enum ContentAnswer: Hashable, Sendable {
+  /// The next bytes, from this position on.
+  case piece(number: UInt64, offset: Int64, [UInt8])
+  case refused(number: UInt64, ContentRefusal)
+}
+
+/// Why a holder sends nothing, or nothing more.
+public enum ContentRefusal: Int, Hashable, Sendable, CaseIterable {
+  /// The coordinator has not told of the reader, or not any more; it may be on its way.
+  case notGranted = 1
+  case absent
+  /// The file had other bytes; the holder has dropped it.
+  case damaged
+  /// Too many transfers at once.
+  case busy
+  /// It cannot be read, or is of a kind that this release does not know.
+  case failed
+}
+
+/// Where a content can be read.
+public struct ContentSource: Hashable, Sendable {
+  /// The address of a holder's store.
+  public var endpoint: String
+  /// The holder's public key, 32 bytes; empty where there are no keys.
+  public var key: [UInt8]
+
+  public init(endpoint: String, key: [UInt8] = []) {
+    self.endpoint = endpoint
+    self.key = key
+  }
+}

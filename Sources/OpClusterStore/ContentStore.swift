@@ -1,0 +1,197 @@
+// The contents that a worker has on its disk: files in a folder of its own, named by their digests.
+// Blocking; any thread. `StoreIndex` says what may leave; `IncomingContent` writes; `OpenContent`
+// reads.
+
+import Glibc
+import OpClusterFolders
+package import OpClusterModel
+import OpClusterSystem
+import Synchronization
+
+/// A folder of contents with a limit of bytes. A content appears as a whole, after its bytes were
+/// compared with its digest, and its file is never written to again.
+///
+/// What lies in the folder at the start has to stay until `letGo`: the coordinator knows who needs
+/// it. A crash leaves no half content under a digest that counts: what was there before this life
+/// is compared with its digest before it is read.
+package final class ContentStore: Sendable {
+  private let folder: PrivateFolder
+  private let index: Mutex<StoreIndex>
+  private let lastName = Atomic<UInt64>(0)
+
+  /// Opens the folder, makes it if there is none, and removes what is no content. Costs a look at
+  /// each file. The folder must be this process's own: two stores in one would remove each other's
+  /// files.
+  package init(folder path: String, limit: Int64) throws(StoreError) {
+    folder = PrivateFolder(path)
+    do throws(FolderError) {
+      try folder.make()
+      try PrivateFolder(folder.file(Self.contents)).make()
+      try PrivateFolder(folder.file(Self.incoming)).make()
+    } catch {
+      throw .folder(error)
+    }
+    index = Mutex(StoreIndex(limit: limit))
+    for name in try names(in: Self.incoming) { remove("\(Self.incoming)/\(name)") }
+    for name in try names(in: Self.contents) { takeIn(name) }
+  }
+
+  static let contents = "contents"
+  static let incoming = "incoming"
+
+  private func takeIn(_ name: String) {
+    guard let digest = ContentDigest(name), let stamp = FileStamp(path: path(of: digest)) else {
+      return remove("\(Self.contents)/\(name)")
+    }
+    index.withLock {
+      $0.add(StoredContent(digest: digest, size: stamp.size), isKept: true, checked: nil)
+    }
+  }
+
+  private func names(in part: String) throws(StoreError) -> [String] {
+    let path = folder.file(part)
+    guard let stream = unsafe opendir(path) else {
+      throw .machine(SystemError(action: "read the folder \(path)", code: errno))
+    }
+    defer { unsafe closedir(stream) }
+    var names: [String] = []
+    while let entry = unsafe readdir(stream) {
+      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
+          unsafe String(cString: $0)
+        }
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+  }
+
+  private func remove(_ name: String) { _ = unsafe unlink(folder.file(name)) }
+
+  /// Where the bytes of a content are, as long as it stays.
+  package func path(of digest: ContentDigest) -> String {
+    folder.file("\(Self.contents)/\(digest)")
+  }
+
+  // MARK: - What there is
+
+  /// What the store has, with what it counts.
+  package var list: [StoredContent] {
+    index.withLock { index in
+      index.entries.map { StoredContent(digest: $0.key, size: $0.value.size) }
+    }
+  }
+
+  package func has(_ digest: ContentDigest) -> Bool { index.withLock { $0[digest] != nil } }
+
+  /// Bytes of all contents, of those that have to stay, and promised ones.
+  package var usage: (bytes: Int64, kept: Int64, promised: Int64, limit: Int64) {
+    index.withLock { ($0.bytes, $0.keptBytes, $0.reservedBytes, $0.limit) }
+  }
+
+  /// Keeps a content until `letGo`; false if the store does not have it.
+  package func keep(_ digest: ContentDigest) -> Bool {
+    index.withLock { index in
+      index.keep(digest)
+      return index[digest] != nil
+    }
+  }
+
+  /// Lets a content leave when its room is needed.
+  package func letGo(_ digest: ContentDigest) { index.withLock { $0.letGo(digest) } }
+
+  // MARK: - In
+
+  /// Begins a content. It leaves no trace unless it is finished.
+  ///
+  /// - Parameter expected: What has to come; its room is promised now. nil: that is not known.
+  package func begin(_ expected: StoredContent? = nil) throws(StoreError) -> IncomingContent {
+    let wanted = expected?.size ?? 0
+    try promise(wanted)
+    let number = lastName.wrappingAdd(1, ordering: .relaxed).newValue
+    return IncomingContent(
+      for: self, at: folder.file("\(Self.incoming)/\(number)"), expected, promised: wanted)
+  }
+
+  /// Keeps these bytes, which nothing else has to know of.
+  package func add(_ bytes: [UInt8]) throws(StoreError) -> StoredContent {
+    let content = StoredContent(
+      digest: ContentHash.digest(of: bytes), size: Int64(bytes.count))
+    if keep(content.digest) { return content }
+    let incoming = try begin(content)
+    try incoming.append(bytes.span)
+    return try incoming.finish()
+  }
+
+  func promise(_ bytes: Int64) throws(StoreError) {
+    var full: StoreError?
+    // Out of the way under the lock, so that nobody who adds one of them again loses its file.
+    let leaving = index.withLock { index -> [String] in
+      guard let leaving = index.reserve(bytes) else {
+        full = .full(
+          wanted: bytes, limit: index.limit, kept: index.keptBytes + index.reservedBytes)
+        return []
+      }
+      return leaving.map(setAside)
+    }
+    for path in leaving { _ = unsafe unlink(path) }
+    if let full { throw full }
+  }
+
+  private func setAside(_ digest: ContentDigest) -> String {
+    let number = lastName.wrappingAdd(1, ordering: .relaxed).newValue
+    let aside = folder.file("\(Self.incoming)/\(number)")
+    _ = unsafe rename(path(of: digest), aside)
+    return aside
+  }
+
+  func release(_ bytes: Int64) { index.withLock { $0.release(bytes) } }
+
+  /// Gives a checked file its name.
+  func take(
+    _ content: StoredContent, from path: String, _ stamp: FileStamp?
+  ) throws(StoreError) {
+    let code = index.withLock { index -> Int32 in
+      guard unsafe rename(path, self.path(of: content.digest)) == 0 else { return errno }
+      index.add(content, isKept: true, checked: stamp)
+      return 0
+    }
+    if code != 0 { throw .machine(SystemError(action: "keep \(path)", code: code)) }
+  }
+
+  // MARK: - Out
+
+  /// Opens a content for reading; its bytes stay readable if it leaves meanwhile.
+  ///
+  /// - Throws: `absent`, or `damaged`, after which the store does not have it any more.
+  package func open(_ digest: ContentDigest) throws(StoreError) -> OpenContent {
+    let known = index.withLock { index -> StoreIndex.Entry? in
+      index.noteUse(digest)
+      return index[digest]
+    }
+    guard let known else { throw .absent(digest) }
+    let descriptor = unsafe Glibc.open(path(of: digest), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      if errno == ENOENT || errno == ELOOP { throw drop(digest) }
+      throw .machine(SystemError(action: "open \(path(of: digest))", code: errno))
+    }
+    let content = OpenContent(descriptor, StoredContent(digest: digest, size: known.size))
+    guard let stamp = FileStamp(descriptor: descriptor), stamp.size == known.size else {
+      throw drop(digest)
+    }
+    if known.checked == stamp { return content }
+    guard try content.computedDigest() == digest else { throw drop(digest) }
+    index.withLock { $0.noteCheck(digest, stamp) }
+    return content
+  }
+
+  /// Forgets a content whose file is not what its name says.
+  private func drop(_ digest: ContentDigest) -> StoreError {
+    let path = index.withLock { index in
+      index.drop(digest)
+      return setAside(digest)
+    }
+    _ = unsafe unlink(path)
+    return .damaged(digest)
+  }
+}

@@ -1,0 +1,26 @@
+// Whoever reads contents from a store, as its holder knows them. Values.
+
+package import OpClusterModel
+package import OpClusterZeroMQ
+
+package enum ContentReader: Hashable, Sendable {
+  /// The owner of a key, over TCP.
+  case key(PublicKey)
+  /// A process of this user, over a socket file, where nobody is asked.
+  case local
+
+  package init(_ sender: Sender) { self = sender.key.map(ContentReader.key) ?? .local }
+}
+
+/// The coordinator's word that somebody may read a content until a moment.
+package struct ContentGrant: Hashable, Sendable {
+  package var digest: ContentDigest
+  package var reader: ContentReader
+  package var until: Instant
+
+  package init(digest: ContentDigest, reader: ContentReader, until: Instant) {
+    self.digest = digest
+    self.reader = reader
+    self.until = until
+  }
+}

@@ -1,0 +1,223 @@
+// The thread of a store's server: takes requests, reads pieces, sends them.
+
+import Logging
+import OpClusterModel
+import OpClusterStore
+import OpClusterSystem
+import OpClusterWire
+import OpClusterZeroMQ
+import Synchronization
+
+final class ServerLoop {
+  private let store: ContentStore
+  private let logger: Logger
+  private let orders: Mailbox<ServerOrder>
+  private let socket: Socket
+  let endpoint: Endpoint
+  /// Lets in who may read something; nil without TCP.
+  private let gate: Gate?
+  private var poller = SocketPoller()
+  private var grants = ContentGrants()
+  private var transfers = ServedTransfers()
+  private var now = Instant(nanoseconds: MonotonicClock.now())
+  private var nextSweep = Instant.distantPast
+  private var isStopped = false
+  /// The readers of `grants` have changed since the gate was told.
+  private var areReadersNew = false
+
+  init(
+    _ store: ContentStore, at endpoint: Endpoint, _ keys: KeyPair?, domain: String,
+    _ orders: Mailbox<ServerOrder>, _ logger: Logger
+  ) throws(SystemError) {
+    self.store = store
+    self.orders = orders
+    self.logger = logger
+    gate = keys == nil ? nil : try Gate(domain: domain) { _ in false }
+    socket = try Socket(
+      role: .router(maximumMessageBytes: Self.requestBytes),
+      keys: keys.map { .server($0, domain: domain) }, highWaterMark: Self.waitingPieces)
+    try socket.watchConnections()
+    self.endpoint = try socket.bind(endpoint)
+    _ = poller.add(socket)
+    _ = poller.add(descriptor: orders.descriptor)
+  }
+
+  /// A request is small; whoever sends more is cut off.
+  private static let requestBytes = 4_096
+  /// Pieces that libzmq keeps for one connection.
+  private static let waitingPieces = 32
+  /// The time between tries to send to a connection that took no more: some pieces' time.
+  private static let pause = OpClusterModel.Span.milliseconds(2)
+  /// The gate closes after this time without a turn.
+  private static let gateTime = OpClusterModel.Span.seconds(5)
+  private static let turn = OpClusterModel.Span.seconds(1)
+  /// A reader that has done nothing for so long has gone, or has other plans.
+  private static let silence = OpClusterModel.Span.seconds(60)
+  private static let requestsPerTurn = 256
+  private static let piecesPerTurn = 16
+
+  func run() {
+    while !isStopped {
+      wait()
+      takeOrders()
+      if grants.endOld(at: now) { areReadersNew = true }
+      tellGate()
+      _ = socket.countConnections(most: Limits.peersPerSocket)
+      takeRequests()
+      endSilent()
+      sendPieces()
+    }
+  }
+
+  private func wait() {
+    let pause = transfers.hasTurns ? .zero : transfers.hasBlocked ? Self.pause : Self.turn
+    do throws(SystemError) {
+      _ = try poller.wait(until: (now + pause).nanoseconds)
+    } catch {
+      logger.error("the store's server ends: \(error)")
+      isStopped = true
+    }
+    now = Instant(nanoseconds: MonotonicClock.now())
+  }
+
+  private func takeOrders() {
+    var batch: [ServerOrder] = []
+    orders.takeAll(into: &batch)
+    for order in batch {
+      switch order {
+      case .stop: isStopped = true
+      case .grant(let more):
+        for grant in more where !grants.add(grant) {
+          logger.warning("too many grants; a reader of \(grant.digest.short) is refused")
+        }
+        areReadersNew = true
+      case .revoke(let reader):
+        grants.revoke(reader)
+        transfers.endAll(of: reader)
+        areReadersNew = true
+      }
+    }
+  }
+
+  /// Costs the readers, when these have changed.
+  private func tellGate() {
+    guard let gate else { return }
+    if areReadersNew {
+      areReadersNew = false
+      var keys: Set<PublicKey> = []
+      for case .key(let key) in grants.readers { keys.insert(key) }
+      gate.admit { [keys] in keys.contains($0) }
+    }
+    gate.open(until: (now + Self.gateTime).nanoseconds)
+  }
+
+  private func endSilent() {
+    guard now >= nextSweep else { return }
+    nextSweep = now + Self.silence / 6
+    transfers.endSilent(since: now - Self.silence)
+  }
+
+  // MARK: - Requests
+
+  private func takeRequests() {
+    for _ in 0..<Self.requestsPerTurn {
+      switch socket.receive() {
+      case .nothing: return
+      case .message(let bytes, let sender?): take(bytes, from: sender)
+      case .message(_, nil), .failed: continue
+      case .malformed(let sender):
+        if let sender { cut(sender.connection, "sent what is no message") }
+      }
+    }
+  }
+
+  private func take(_ bytes: [UInt8], from sender: Sender) {
+    let request: ContentRequest
+    do throws(WireError) {
+      request = try Wire.decodeContentRequest(bytes)
+    } catch {
+      return cut(sender.connection, "sent a request that cannot be read: \(error)")
+    }
+    switch request {
+    case .wish(let number, let wish):
+      let id = TransferID(connection: sender.connection, number: number)
+      if let refusal = begin(id, wish, for: ContentReader(sender)) { answer(id, refusal) }
+    case .credit(let number, let bytes):
+      transfers.addCredit(
+        bytes, to: TransferID(connection: sender.connection, number: number), at: now)
+    case .stop(let number):
+      transfers.end(TransferID(connection: sender.connection, number: number))
+    }
+  }
+
+  /// Ends the transfers of a connection that does not keep the rules. Called right after its
+  /// message was received.
+  private func cut(_ connection: RoutingID, _ reason: String) {
+    logger.warning("a reader of the store \(reason); its connection is cut")
+    transfers.endAll(of: connection)
+    if let origin = socket.lastOrigin() { socket.cut(origin) }
+  }
+
+  private func begin(
+    _ id: TransferID, _ wish: ContentWish, for reader: ContentReader
+  ) -> ContentRefusal? {
+    switch transfers.refusal(of: id) {
+    case .numberInUse:
+      cut(id.connection, "used a number twice")
+      return nil
+    case .tooMany: return .busy
+    case nil: break
+    }
+    guard grants.allows(reader, wish.digest, at: now) else { return .notGranted }
+    do throws(StoreError) {
+      let content = try store.open(wish.digest)
+      guard wish.offset <= content.content.size else { return .failed }
+      transfers.begin(id, content, for: reader, from: wish.offset, credit: wish.credit, at: now)
+      return nil
+    } catch {
+      switch error {
+      case .absent: return .absent
+      case .damaged:
+        logger.error("\(error)")
+        return .damaged
+      default:
+        logger.error("\(error)")
+        return .failed
+      }
+    }
+  }
+
+  private func answer(_ id: TransferID, _ refusal: ContentRefusal) {
+    // A reader that does not take its refusals loses its connection by its own patience.
+    _ = socket.send(
+      Wire.encode(.refused(number: id.number, refusal)), to: id.connection)
+  }
+
+  // MARK: - Pieces
+
+  private func sendPieces() {
+    transfers.retry()
+    for _ in 0..<Self.piecesPerTurn {
+      guard let piece = transfers.nextPiece() else { return }
+      send(piece)
+    }
+  }
+
+  private func send(_ piece: ServedTransfers.Piece) {
+    let id = piece.transfer
+    let bytes: [UInt8]
+    do throws(StoreError) {
+      bytes = try piece.content.read(at: piece.offset, most: piece.count)
+    } catch {
+      logger.error("\(error)")
+      transfers.failed(piece, connectionHasGone: false)
+      return answer(id, .failed)
+    }
+    let message = ContentAnswer.piece(number: id.number, offset: piece.offset, bytes)
+    switch socket.send(Wire.encode(message), to: id.connection) {
+    case .sent: transfers.sent(piece, at: now)
+    case .wouldBlock: transfers.postpone(piece)
+    case .unreachable, .failed: transfers.failed(piece, connectionHasGone: true)
+    }
+  }
+}

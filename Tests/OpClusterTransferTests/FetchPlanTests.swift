@@ -1,0 +1,237 @@
+// The plan of a fetcher, in worlds of holders by chance.
+
+import Citations
+import OpClusterModel
+import OpClusterStore
+import Testing
+
+@testable import OpClusterTransfer
+
+@Suite struct FetchPlanTests {
+  @Test("Holders by chance: each content ends once, its bytes come in order, credit is kept")
+  func worlds() {
+    for seed in 0..<300 as Range<UInt64> {
+      var world = World(seed: seed)
+      world.run()
+    }
+  }
+
+  @Test("A content that only a silent holder has is given up when the patience is over")
+  func silence() {
+    var plan = FetchPlan(patience: .seconds(10))
+    let source = ContentSource(endpoint: "tcp://silent:1")
+    let content = World.content(1, size: 10)
+    plan.want(content, from: [source], at: .zero)
+    #expect(plan.takeActions() == [.connect(source)])
+    plan.connected(source, at: .zero + .seconds(1))
+    _ = plan.takeActions()
+    var now = Instant.zero
+    var actions: [FetchPlan.Action] = []
+    while let next = plan.nextDeadline, next < .zero + .seconds(60) {
+      now = next
+      plan.passTime(at: now)
+      for action in plan.takeActions() {
+        actions.append(action)
+        if case .connect(let source) = action { plan.connected(source, at: now) }
+      }
+    }
+    #expect(actions.contains(.giveUp(content.digest, .unreachable)))
+    #expect(now < .zero + .seconds(25))
+    #expect(plan.count == 0)
+  }
+
+  @Test("Alarms do not pile up, however many contents pass through one connection")
+  func alarms() {
+    var plan = FetchPlan(patience: .seconds(10))
+    let source = ContentSource(endpoint: "tcp://quick:1")
+    for number in 0..<10_000 {
+      let content = World.content(number, size: 5)
+      plan.want(content, from: [source], at: .zero)
+      plan.connected(source, at: .zero)
+      for case .send(_, .wish(let number, _)) in plan.takeActions() {
+        let verdict = plan.take(piece: 5, at: 0, number: number, from: source, at: .zero)
+        #expect(verdict == .last(content.digest))
+      }
+      plan.drop(content.digest, at: .zero)
+    }
+    #expect(plan.waitingAlarms <= 2)
+  }
+}
+
+/// Holders that give, refuse, lie and go away, and a plan that has to cope.
+private struct World {
+  private var chance: Chance
+  private var plan = FetchPlan(patience: .seconds(10))
+  private var now = Instant.zero
+  private let sources: [ContentSource]
+  private let isGood: [Bool]
+  private var connections: [ContentSource: Connection] = [:]
+  private var received: [ContentDigest: Int64] = [:]
+  private var open: [ContentDigest: StoredContent] = [:]
+  private var good: Set<ContentDigest> = []
+  private var ended: [ContentDigest: FetchFailure?] = [:]
+
+  private struct Connection {
+    var isOpen = false
+    /// Transfers: what is sent next, and how much may be.
+    var transfers: [UInt64: (content: ContentDigest, next: Int64, credit: Int64)] = [:]
+  }
+
+  static func content(_ number: Int, size: Int64) -> StoredContent {
+    StoredContent(
+      digest: ContentHash.digest(of: Array("content \(number)".utf8)), size: size)
+  }
+
+  init(seed: UInt64) {
+    chance = Chance(seed: seed)
+    let count = 1 + Int(chance.next() % 4)
+    sources = (0..<count).map { ContentSource(endpoint: "tcp://holder\($0):1") }
+    // At least one neither dies for good nor lies.
+    isGood = (0..<count).map { $0 == 0 }
+  }
+
+  mutating func run() {
+    for number in 0..<60 {
+      let sizes: [Int64] = [0, 1, 1_000, 300_000, 3_000_000, 20_000_000]
+      let size = sizes[Int(chance.next() % UInt64(sizes.count))]
+      let content = Self.content(number, size: size)
+      open[content.digest] = content
+      var some = sources.filter { _ in chance.next() % 2 == 0 }
+      if some.contains(sources[0]) { good.insert(content.digest) }
+      some.shuffle(by: &chance)
+      plan.want(content, from: some, at: now)
+      step()
+    }
+    var steps = 0
+    while !open.isEmpty {
+      step()
+      steps += 1
+      guard steps < 200_000 else {
+        Issue.record("\(open.count) contents never end")
+        return
+      }
+    }
+    #expect(plan.count == 0)
+    for digest in good where ended[digest] != .some(nil) {
+      // Who gives up what a good holder has was unlucky with it for ten seconds.
+      Issue.record("a good holder's content ended as \(String(describing: ended[digest]))")
+    }
+  }
+
+  private mutating func step() {
+    now = now + .milliseconds(Int64(chance.next() % 40))
+    if let next = plan.nextDeadline, next <= now { plan.passTime(at: now) }
+    carryOut()
+    for (at, source) in sources.enumerated() {
+      guard var connection = connections[source] else { continue }
+      if !connection.isOpen {
+        if isGood[at] || chance.next() % 4 > 0 {
+          connections[source]?.isOpen = true
+          plan.connected(source, at: now)
+        } else {
+          lose(source)
+        }
+      } else if chance.next() % (isGood[at] ? 400 : 20) == 0 {
+        lose(source)
+      } else if let number = connection.transfers.keys.sorted().randomElement(by: &chance) {
+        act(number, of: source, &connection, isGood: isGood[at])
+      }
+      carryOut()
+    }
+  }
+
+  private mutating func lose(_ source: ContentSource) {
+    connections[source] = nil
+    plan.lost(source, at: now)
+  }
+
+  private mutating func act(
+    _ number: UInt64, of source: ContentSource, _ connection: inout Connection, isGood: Bool
+  ) {
+    guard let transfer = connection.transfers[number], let content = open[transfer.content]
+    else { return }
+    if !isGood, chance.next() % 3 == 0 {
+      connections[source]?.transfers[number] = nil
+      let refusal = ContentRefusal.allCases.randomElement(by: &chance) ?? .busy
+      return plan.refused(refusal, number: number, from: source, at: now)
+    }
+    let left = content.size - transfer.next
+    let count = min(left, transfer.credit, Int64(Limits.contentPieceBytes))
+    guard count > 0 || left == 0 else { return }
+    let isLast = count == left
+    connections[source]?.transfers[number]?.next += count
+    connections[source]?.transfers[number]?.credit -= count
+    if isLast { connections[source]?.transfers[number] = nil }
+    let verdict = plan.take(
+      piece: Int(count), at: transfer.next, number: number, from: source, at: now)
+    switch verdict {
+    case .late, .broken: Issue.record("a proper piece is \(verdict)")
+    case .next(let digest): take(count, at: transfer.next, of: digest)
+    case .last(let digest):
+      take(count, at: transfer.next, of: digest)
+      #expect(received[digest] == content.size)
+      if !isGood, chance.next() % 3 == 0 {
+        received[digest] = 0
+        plan.restart(digest, at: now)
+      } else {
+        end(digest, nil)
+        plan.drop(digest, at: now)
+      }
+    }
+  }
+
+  private mutating func take(_ count: Int64, at offset: Int64, of digest: ContentDigest) {
+    #expect(received[digest, default: 0] == offset)
+    received[digest, default: 0] += count
+  }
+
+  private mutating func end(_ digest: ContentDigest, _ failure: FetchFailure?) {
+    #expect(ended.updateValue(failure, forKey: digest) == nil, "it ended twice")
+    open[digest] = nil
+  }
+
+  private mutating func carryOut() {
+    for action in plan.takeActions() {
+      switch action {
+      case .connect(let source):
+        #expect(connections[source] == nil)
+        connections[source] = Connection()
+      case .close(let source): connections[source] = nil
+      case .giveUp(let digest, let failure): end(digest, failure)
+      case .send(let source, .wish(let number, let wish)):
+        #expect(connections[source]?.isOpen == true)
+        connections[source]?.transfers[number] = (wish.digest, wish.offset, wish.credit)
+      case .send(let source, .credit(let number, let bytes)):
+        connections[source]?.transfers[number]?.credit += bytes
+      case .send(let source, .stop(let number)):
+        connections[source]?.transfers[number] = nil
+      }
+    }
+    for connection in connections.values {
+      let credit = connection.transfers.values.reduce(0) { $0 + $1.credit }
+      #expect(credit <= Limits.contentCredit)
+    }
+  }
+}
+
+/// Chance from a seed.
+struct Chance {
+  private var state: UInt64
+  init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
+  mutating func next() -> UInt64 {
+    state ^= state << 13
+    state ^= state >> 7
+    state ^= state << 17
+    return state
+  }
+}
+
+extension Array {
+  fileprivate func randomElement(by chance: inout Chance) -> Element? {
+    isEmpty ? nil : self[Int(chance.next() % UInt64(count))]
+  }
+
+  fileprivate mutating func shuffle(by chance: inout Chance) {
+    for at in indices.dropFirst() { swapAt(at, Int(chance.next() % UInt64(at + 1))) }
+  }
+}

@@ -1,0 +1,170 @@
+// Readers and holders that do not keep the rules.
+
+import Citations
+import Logging
+import OpClusterModel
+import OpClusterStore
+import OpClusterSystem
+import OpClusterWire
+import OpClusterZeroMQ
+import Testing
+
+@testable import OpClusterTransfer
+
+@Suite(.serialized) struct HostileReaderTests {
+  @Test("Requests that cannot be read, or use a number twice, end the connection and nothing else")
+  func badRequests() throws {
+    let (holder, reader) = (try Holder(hasKeys: false), try Reader(hasKeys: false))
+    let content = try holder.store.add(someBytes(5_000_000))
+    holder.grant([content], to: reader)
+    let wish = ContentWish(digest: content.digest, offset: 0, credit: 1)
+    for message in [[0xff, 0xff], Wire.encode(ContentRequest.wish(number: 1, wish))] {
+      let rude = try Rude(holder)
+      rude.send(Wire.encode(ContentRequest.wish(number: 1, wish)))
+      #expect(rude.answer() == .piece(number: 1, offset: 0, [someBytes(1)[0]]))
+      rude.send(message)
+      #expect(rude.isCutOff())
+    }
+    #expect(reader.fetch(content, from: [holder]) == nil)
+  }
+
+  @Test("Positions outside of a content are refused; credit beyond measure is not taken for more")
+  func positions() throws {
+    let holder = try Holder(hasKeys: false)
+    let reader = try Reader(hasKeys: false)
+    let content = try holder.store.add(someBytes(10))
+    holder.grant([content], to: reader)
+    let rude = try Rude(holder)
+    func ask(_ number: UInt64, from offset: Int64, credit: Int64) {
+      let wish = ContentWish(digest: content.digest, offset: offset, credit: credit)
+      rude.send(Wire.encode(ContentRequest.wish(number: number, wish)))
+    }
+    ask(1, from: 11, credit: 10)
+    #expect(rude.answer() == .refused(number: 1, .failed))
+    ask(2, from: 10, credit: 0)
+    #expect(rude.answer() == .piece(number: 2, offset: 10, []))
+    ask(3, from: 8, credit: Limits.contentBytes)
+    rude.send(Wire.encode(ContentRequest.credit(number: 3, bytes: Limits.contentBytes)))
+    #expect(rude.answer() == .piece(number: 3, offset: 8, Array(someBytes(10).suffix(2))))
+    rude.send(Wire.encode(ContentRequest.credit(number: 77, bytes: 1)))
+    ask(4, from: 0, credit: 0)
+    rude.send(Wire.encode(ContentRequest.stop(number: 4)))
+    ask(5, from: 9, credit: 1)
+    #expect(rude.answer() == .piece(number: 5, offset: 9, Array(someBytes(10).suffix(1))))
+  }
+
+  @Test("A reader has only so many transfers; another one is served all the same")
+  func tooMany() throws {
+    let (holder, reader) = (try Holder(hasKeys: false), try Reader(hasKeys: false))
+    let content = try holder.store.add(someBytes(1_000))
+    holder.grant([content], to: reader)
+    let rude = try Rude(holder)
+    for number in 0...UInt64(Limits.transfersPerReader) {
+      let wish = ContentWish(digest: content.digest, offset: 0, credit: 0)
+      rude.send(Wire.encode(ContentRequest.wish(number: number, wish)))
+    }
+    #expect(rude.answer() == .refused(number: UInt64(Limits.transfersPerReader), .busy))
+    #expect(reader.fetch(content, from: [holder]) == nil)
+  }
+
+  @Test("A holder that sends other bytes is asked some times, and then given up")
+  func lyingHolder() throws {
+    let reader = try Reader(hasKeys: false)
+    let folder = Folder()
+    let liar = try Liar(at: "ipc://\(folder.path)/liar")
+    let content = StoredContent(digest: ContentHash.digest(of: someBytes(100)), size: 100)
+    #expect(reader.fetcher.fetch(content, from: [ContentSource(endpoint: liar.address)]))
+    #expect(reader.wait(for: content) == .damaged)
+    #expect(!reader.store.has(content.digest))
+    #expect(reader.store.usage.promised == 0)
+    liar.stop()
+  }
+}
+
+/// A reader that sends what it likes, over a socket file.
+private final class Rude {
+  private let socket: Socket
+
+  init(_ holder: Holder) throws {
+    socket = try Socket(role: .dealer(maximumMessageBytes: 1 << 20))
+    try socket.connect(Endpoint(holder.source.endpoint))
+  }
+
+  /// Waits for the connection.
+  func send(_ bytes: [UInt8]) {
+    while socket.send(bytes) != .sent { pause() }
+  }
+
+  func answer() -> ContentAnswer? {
+    while true {
+      switch socket.receive() {
+      case .message(let bytes, _): return try? Wire.decodeContentAnswer(bytes)
+      case .nothing: pause()
+      default: return nil
+      }
+    }
+  }
+
+  func isCutOff() -> Bool {
+    while true {
+      switch socket.nextConnectionEvent() {
+      case .disconnected: return true
+      case nil: pause()
+      default: continue
+      }
+    }
+  }
+
+  private func pause() {
+    var poller = SocketPoller()
+    _ = poller.add(socket)
+    _ = try? poller.wait(until: MonotonicClock.now() + 5_000_000)
+  }
+}
+
+/// A holder that answers every wish with bytes of its own.
+private final class Liar: Sendable {
+  let address: String
+  private let orders: Mailbox<Void>
+  private let thread: ThreadHandle
+
+  init(at address: String) throws {
+    let orders = try Mailbox<Void>(capacity: 1)
+    let endpoint = try Endpoint(address)
+    let opening = try Opening<Endpoint>()
+    self.orders = orders
+    thread = try startThread(name: "liar") { Self.lie(at: endpoint, orders, opening) }
+    self.address = try opening.wait().address
+  }
+
+  private static func lie(
+    at endpoint: Endpoint, _ orders: Mailbox<Void>, _ opening: Opening<Endpoint>
+  ) {
+    do throws(SystemError) {
+      let socket = try Socket(role: .router(maximumMessageBytes: 1 << 20))
+      opening.succeed(try socket.bind(endpoint))
+      var poller = SocketPoller()
+      _ = poller.add(socket)
+      let stop = poller.add(descriptor: orders.descriptor)
+      while true {
+        _ = try poller.wait(until: nil)
+        if !poller.readiness(of: stop).isEmpty { return }
+        while case .message(let bytes, let sender?) = socket.receive() {
+          guard case .wish(let number, let wish) = try? Wire.decodeContentRequest(bytes) else {
+            continue
+          }
+          let lie = [UInt8](repeating: 0, count: Int(wish.credit))
+          _ = socket.send(
+            Wire.encode(.piece(number: number, offset: wish.offset, lie)), to: sender.connection)
+        }
+      }
+    } catch {
+      opening.fail(error)
+    }
+  }
+
+  func stop() {
+    _ = orders.post(())
+    thread.join()
+  }
+}

@@ -1,0 +1,168 @@
+// Whose turn it is at a holder, and who may read what.
+
+import Citations
+import OpClusterModel
+import OpClusterStore
+import OpClusterZeroMQ
+import Testing
+
+@testable import OpClusterTransfer
+
+@Suite struct ServedTransfersTests {
+  private let folder = Folder()
+
+  private func open(_ size: Int) throws -> OpenContent {
+    let store = try ContentStore(folder: folder.path + "/store", limit: 1 << 32)
+    return try store.open(store.add(someBytes(size)).digest)
+  }
+
+  private func id(_ connection: UInt32, _ number: UInt64 = 1) -> TransferID {
+    TransferID(connection: RoutingID(number: connection), number: number)
+  }
+
+  @Test("Connections have their turns in rotation, and so have the transfers of a connection")
+  func rotation() throws {
+    let content = try open(1_000_000)
+    var transfers = ServedTransfers()
+    for number in 1...2 as ClosedRange<UInt64> {
+      transfers.begin(
+        id(1, number), content, for: .local, from: 0, credit: 1_000_000, at: .zero)
+    }
+    transfers.begin(id(2), content, for: .local, from: 0, credit: 300_000, at: .zero)
+    var order: [TransferID] = []
+    var sums: [TransferID: Int] = [:]
+    while let piece = transfers.nextPiece() {
+      order.append(piece.transfer)
+      sums[piece.transfer, default: 0] += piece.count
+      transfers.sent(piece, at: .zero)
+    }
+    #expect(Array(order.prefix(4)) == [id(1, 1), id(2), id(1, 2), id(2)])
+    #expect(sums == [id(1, 1): 1_000_000, id(1, 2): 1_000_000, id(2): 300_000])
+    #expect(transfers.count == 1, "the third waits for credit")
+    transfers.addCredit(1, to: id(2), at: .zero)
+    let last = transfers.nextPiece()
+    #expect(last?.count == 1)
+  }
+
+  @Test("A connection that takes no more has no turn until it is tried again; others go on")
+  func slow() throws {
+    let content = try open(600_000)
+    var transfers = ServedTransfers()
+    for connection in 1...2 as ClosedRange<UInt32> {
+      transfers.begin(
+        id(connection), content, for: .local, from: 0, credit: 600_000, at: .zero)
+    }
+    var pieces: [UInt32: Int] = [:]
+    while let piece = transfers.nextPiece() {
+      let connection = piece.transfer.connection.number
+      pieces[connection, default: 0] += 1
+      if connection == 1 { transfers.postpone(piece) } else { transfers.sent(piece, at: .zero) }
+    }
+    #expect(pieces == [1: 1, 2: 3])
+    #expect(transfers.hasBlocked && !transfers.hasTurns)
+    transfers.retry()
+    let again = transfers.nextPiece()
+    #expect(again?.offset == 0)
+  }
+
+  @Test("Transfers are bounded for each reader and for all; ends make room")
+  func bounds() throws {
+    let content = try open(10)
+    var transfers = ServedTransfers()
+    var connection: UInt32 = 1
+    for number in 0..<UInt64(Limits.transfers) {
+      if transfers.refusal(of: id(connection, number)) == .tooMany { connection += 1 }
+      #expect(transfers.refusal(of: id(connection, number)) == nil)
+      transfers.begin(
+        id(connection, number), content, for: .local, from: 0, credit: 0, at: .zero)
+      #expect(transfers.count(of: RoutingID(number: connection)) <= Limits.transfersPerReader)
+    }
+    #expect(transfers.refusal(of: id(connection + 1)) == .tooMany)
+    #expect(transfers.refusal(of: id(1, 0)) == .numberInUse)
+    transfers.endAll(of: RoutingID(number: 1))
+    #expect(transfers.count == Limits.transfers - Limits.transfersPerReader)
+    #expect(transfers.refusal(of: id(1, 0)) == nil)
+    transfers.endAll(of: .local)
+    #expect(transfers.count == 0)
+    let none = transfers.nextPiece()
+    #expect(none?.count == nil)
+  }
+
+  @Test("Who does nothing for long is forgotten; who begins and ends often is in line once")
+  func silence() throws {
+    let content = try open(10)
+    var transfers = ServedTransfers()
+    transfers.begin(id(1), content, for: .local, from: 0, credit: 5, at: .zero)
+    transfers.begin(id(2), content, for: .local, from: 0, credit: 0, at: .zero + .seconds(2))
+    transfers.endSilent(since: .zero + .seconds(1))
+    #expect(transfers.count == 1)
+    for number in 0..<100 as Range<UInt64> {
+      transfers.begin(id(3, number), content, for: .local, from: 0, credit: 1, at: .zero)
+      transfers.end(id(3, number))
+    }
+    transfers.begin(id(3, 100), content, for: .local, from: 0, credit: 2, at: .zero)
+    var turns = 0
+    while let piece = transfers.nextPiece() {
+      turns += 1
+      transfers.sent(piece, at: .zero)
+    }
+    #expect(turns == 1)
+  }
+}
+
+@Suite struct ContentGrantsTests {
+  private let reader = ContentReader.key(KeyPair.random().publicKey)
+
+  private func grant(
+    _ number: Int, to reader: ContentReader, until seconds: Int64
+  ) -> ContentGrant {
+    ContentGrant(
+      digest: ContentHash.digest(of: Array("\(number)".utf8)), reader: reader,
+      until: .zero + .seconds(seconds))
+  }
+
+  @Test("A grant lasts until its time, the longest of several, and for its reader alone")
+  func times() {
+    var grants = ContentGrants()
+    let one = grant(1, to: reader, until: 10)
+    for seconds in [10, 5, 20] as [Int64] {
+      let isTaken = grants.add(grant(1, to: reader, until: seconds))
+      #expect(isTaken)
+    }
+    #expect(grants.count == 1)
+    #expect(grants.allows(reader, one.digest, at: .zero + .seconds(19)))
+    #expect(!grants.allows(reader, one.digest, at: .zero + .seconds(20)))
+    #expect(!grants.allows(.local, one.digest, at: .zero))
+    let (before, then) = (
+      grants.endOld(at: .zero + .seconds(19)), grants.endOld(at: .zero + .seconds(20))
+    )
+    #expect(!before && then)
+    #expect(grants.count == 0 && grants.nextEnd == nil)
+  }
+
+  @Test("A revoked reader may read nothing, until he is told of again")
+  func revoked() {
+    var grants = ContentGrants()
+    for number in 0..<10 { _ = grants.add(grant(number, to: reader, until: 10)) }
+    _ = grants.add(grant(3, to: .local, until: 10))
+    grants.revoke(reader)
+    #expect(grants.count == 1)
+    #expect(!grants.allows(reader, grant(3, to: reader, until: 0).digest, at: .zero))
+    _ = grants.add(grant(3, to: reader, until: 4))
+    _ = grants.endOld(at: .zero + .seconds(9))
+    #expect(Array(grants.readers) == [.local])
+  }
+
+  @Test("Grants are bounded: one more is not taken, a renewal is")
+  func bound() {
+    #expect(ContentGrants().limit == Limits.contentGrants)
+    var grants = ContentGrants(limit: 3)
+    for number in 0..<3 { _ = grants.add(grant(number, to: reader, until: 10)) }
+    let isTaken = grants.add(grant(3, to: reader, until: 10))
+    let isRenewed = grants.add(grant(2, to: reader, until: 30))
+    #expect(!isTaken && isRenewed)
+    _ = grants.endOld(at: .zero + .seconds(10))
+    let isTakenLater = grants.add(grant(3, to: reader, until: 40))
+    #expect(isTakenLater)
+  }
+}
