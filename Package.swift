@@ -136,7 +136,7 @@ let package = Package(
       dependencies: [
         "OpClusterAttempts", "OpClusterOperations", "OpClusterExecution", "OpClusterWire",
         "OpClusterProcesses", "OpClusterPresentation", "OpClusterDaemon", "OpClusterSystem",
-        "OpClusterZeroMQ", "OpClusterModel", logging,
+        "OpClusterStore", "OpClusterTransfer", "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     // A worker to the coordinator, a coordinator to the machines of a rack.
     .target(
@@ -159,7 +159,7 @@ let package = Package(
       name: "OpClusterClient",
       dependencies: [
         "OpClusterFolders", "OpClusterModel", "OpClusterWire", "OpClusterKeys", "OpClusterSystem",
-        "OpClusterZeroMQ", "OpClusterPresentation",
+        "OpClusterStore", "OpClusterTransfer", "OpClusterZeroMQ", "OpClusterPresentation", logging,
       ]),
     .target(
       name: "OpClusterLocal",

@@ -28,10 +28,29 @@ public final class ClusterConnection: Sendable {
   private let shared: ConnectionShared
   private let lastRequest = Atomic<UInt64>(0)
   private let load = RequestLoad()
+  /// Our own key, for TCP.
+  private let keys: KeyPair?
+  private let contents = Mutex<ContentDownloads?>(nil)
 
-  private init(address: String, shared: ConnectionShared) {
+  private init(address: String, shared: ConnectionShared, keys: KeyPair?) {
     self.address = address
     self.shared = shared
+    self.keys = keys
+  }
+
+  /// Made when the first value is fetched.
+  func downloads() throws(ClientError) -> ContentDownloads {
+    let made = contents.withLock { known -> Result<ContentDownloads, ClientError> in
+      if let known { return .success(known) }
+      do throws(ClientError) {
+        let fresh = try ContentDownloads(keys: keys)
+        known = fresh
+        return .success(fresh)
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try made.get()
   }
 
   deinit { _ = shared.mailbox.post(.close) }
@@ -110,7 +129,9 @@ public final class ClusterConnection: Sendable {
     } catch {
       throw .unreachable(address, error.description)
     }
-    let connection = ClusterConnection(address: address, shared: shared)
+    var own: KeyPair?
+    if case .client(let pair, _) = keys?.socketKeys { own = pair }
+    let connection = ClusterConnection(address: address, shared: shared, keys: own)
     try await shared.opened.value()
     return connection
   }

@@ -89,6 +89,12 @@ extension ExecutionCore {
     switch action {
     case .nothing, .report: break
     case .enqueue: enqueue(slot)
+    case .reportUnstarted:
+      assigned -= 1
+      leaveContents(slot, into: &effects)
+      dropAwaits(of: slot, into: &effects)
+      attempts[slot].argument = []
+      attempts[slot].inputs = []
     case .launch: launch(slot, at: now, into: &effects)
     case .giveBack:
       outbox.append(.recalled(attempts[slot].id))
@@ -176,6 +182,7 @@ extension ExecutionCore {
       release(slot, into: &effects)
       if let lane { sweepLine(Int(lane)) }
     } else {
+      leaveContents(slot, into: &effects)
       dropAwaits(of: slot, into: &effects)
       release(slot, into: &effects)
     }
@@ -350,7 +357,8 @@ extension ExecutionCore {
     case .none: return .succeeded
     case .timeout: return .timedOut
     case .workerStopped, .unknownType, .lost, .cannotStart: return nil
-    case .failed, .signal, .outOfMemory, .badArgument, .missingInput, .badOutput:
+    case .failed, .signal, .outOfMemory, .badArgument, .missingInput, .inputUnavailable,
+      .badOutput:
       return .failed
     }
   }

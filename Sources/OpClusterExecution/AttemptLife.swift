@@ -4,7 +4,7 @@
 enum AttemptState: Hashable, Sendable {
   /// No attempt: others here await the operation, or the slot is free.
   case absent
-  /// Assigned; waits for operations of this worker (S151).
+  /// Assigned; waits for operations of this worker (S151), or for contents of other stores.
   case blocked
   /// Assigned; waits in the local queue for its turn and room (S47).
   case ready
@@ -32,6 +32,8 @@ enum StopReason: Hashable, Sendable {
 
 enum AttemptEvent: Hashable, Sendable {
   case awaitsMet
+  /// A content that it waits for will not come.
+  case inputMissed
   /// The local queue chose it.
   case chosen
   case recall
@@ -70,6 +72,8 @@ enum AttemptAction: Hashable, Sendable {
   case killAndForget
   /// Report its end.
   case report
+  /// It never starts here: report that as its end.
+  case reportUnstarted
   /// Its report is durable: drop it.
   case release
 }
@@ -89,6 +93,7 @@ extension AttemptState {
     case (.blocked, .recall), (.blocked, .cancel): (.absent, .giveBack)
     case (.ready, .recall), (.ready, .cancel): (.absent, .giveBack)
     case (.blocked, .abandon), (.ready, .abandon): (.absent, .drop)
+    case (.blocked, .inputMissed): (.ended, .reportUnstarted)
     case (.blocked, .stop), (.ready, .stop), (.blocked, .fenced), (.ready, .fenced):
       (self, .nothing)
 
@@ -116,22 +121,26 @@ extension AttemptState {
 
     // Late or repeated.
     case (.absent, .awaitsMet), (.absent, .chosen), (.absent, .recall), (.absent, .cancel),
+      (.absent, .inputMissed),
       (.absent, .abandon), (.absent, .stop), (.absent, .fenced), (.absent, .graceOver),
       (.absent, .ended), (.absent, .acknowledged):
       (.absent, .nothing)
     case (.blocked, .chosen), (.blocked, .graceOver), (.blocked, .ended),
       (.blocked, .acknowledged):
       (.blocked, .nothing)
-    case (.ready, .awaitsMet), (.ready, .graceOver), (.ready, .ended), (.ready, .acknowledged):
+    case (.ready, .awaitsMet), (.ready, .inputMissed), (.ready, .graceOver), (.ready, .ended),
+      (.ready, .acknowledged):
       (.ready, .nothing)
-    case (.running, .awaitsMet), (.running, .chosen), (.running, .graceOver),
-      (.running, .acknowledged):
+    case (.running, .awaitsMet), (.running, .inputMissed), (.running, .chosen),
+      (.running, .graceOver), (.running, .acknowledged):
       (.running, .nothing)
-    case (.stopping, .awaitsMet), (.stopping, .chosen), (.stopping, .acknowledged):
+    case (.stopping, .awaitsMet), (.stopping, .inputMissed), (.stopping, .chosen),
+      (.stopping, .acknowledged):
       (self, .nothing)
-    case (.killing, .awaitsMet), (.killing, .chosen), (.killing, .acknowledged):
+    case (.killing, .awaitsMet), (.killing, .inputMissed), (.killing, .chosen),
+      (.killing, .acknowledged):
       (self, .nothing)
-    case (.ended, .awaitsMet), (.ended, .chosen): (.ended, .nothing)
+    case (.ended, .awaitsMet), (.ended, .inputMissed), (.ended, .chosen): (.ended, .nothing)
     }
   }
 

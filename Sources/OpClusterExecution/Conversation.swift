@@ -18,7 +18,7 @@ extension ExecutionCore {
       let isHeartbeatDue = now >= link.nextHeartbeat
       reportStarts()
       if isHeartbeatDue || withProgress { reportProgress() }
-      if isHeartbeatDue || !outbox.pending.isEmpty {
+      if isHeartbeatDue || !outbox.pending.isEmpty || contents.hasNews {
         link.nextHeartbeat = now + link.timing.heartbeat
         var report = outbox.take(conversation, ordersTaken: link.ordersTaken)
         report.isLeaving = isLeaving
@@ -26,6 +26,7 @@ extension ExecutionCore {
           report.unkillable = Array(unkillable.prefix(Limits.unkillableTold))
           report.unkillableDemand = unkillableDemand
         }
+        if contents.hasNews { contents.tell(&report) }
         link.made(report: report.number, at: now)
         return .report(report)
       }
@@ -40,7 +41,7 @@ extension ExecutionCore {
   /// Whether there is news beyond starts and progress, which travel with the next report.
   public var hasNews: Bool {
     switch link.state {
-    case .talking: !outbox.pending.isEmpty || isGoodbyeDue
+    case .talking: !outbox.pending.isEmpty || contents.hasNews || isGoodbyeDue
     case .greeting(_, let isHelloTaken): !isHelloTaken
     case .waiting, .closed: false
     }
@@ -110,6 +111,7 @@ extension ExecutionCore {
     _ welcome: Welcome, at now: Instant, into effects: inout [ExecutionEffect]
   ) {
     link.welcomed(welcome, at: now)
+    contents.begin(areTold: welcome.takesContents)
     known = welcome.known
     isOrphaned = false
     isFenced = false
@@ -170,6 +172,7 @@ extension ExecutionCore {
     link.ordersTaken = orders.number
     if let before = known?.commit, before < orders.commit { known?.commit = orders.commit }
     for template in orders.templates { learn(template, into: &effects) }
+    obeyContents(orders, into: &effects)
     for dispatch in orders.dispatches {
       guard accept(dispatch, at: now, into: &effects) else {
         // The dispatch names an unknown template: the peers disagree, so they begin again.

@@ -20,6 +20,7 @@ public struct ExecutionCore: Sendable {
   var queue = LocalQueue()
   var outbox = Outbox()
   var timers = AttemptTimers()
+  var contents = WorkerContents()
   var templates: [Template] = []
   var freeTemplates: [TemplateNumber] = []
   /// Launched attempts without a report of their start. The report omits those that have ended by
@@ -120,6 +121,10 @@ public struct ExecutionCore: Sendable {
       noteProgress(attempt, Progress(fraction: fraction, text: text))
     case .timePassed: timePassed(at: now, into: &effects)
     case .leave: beginLeaving(at: now)
+    case .contentsGained(let contents): gained(contents, at: now, into: &effects)
+    case .contentsLost(let digests): for digest in digests { contents.remove(digest) }
+    case .contentMissed(let content, let reason):
+      missed(content, reason, at: now, into: &effects)
     case .slept:
       link.forgetContact()
       fenceIfDue(at: now, into: &effects)

@@ -47,6 +47,13 @@ public enum ExecutionEvent: Sendable {
   /// Take nothing new, let running attempts end, say goodbye. The coordinator is told of the wish
   /// (S148).
   case leave
+  /// The store has these contents: found at the start, made by an attempt (before its end is told),
+  /// or fetched.
+  case contentsGained([StoredContent])
+  /// The store does not have these contents any more.
+  case contentsLost([ContentDigest])
+  /// A content that was to be fetched will not come; the reason is for people.
+  case contentMissed(StoredContent, String)
   /// The machine has slept: messages heard before prove nothing about now (G16).
   case slept
   /// Stop in good order: ask everything to stop, report it, say goodbye.
@@ -70,6 +77,17 @@ public enum ExecutionEffect: Sendable {
   case kill(AttemptID)
   /// Nobody will read the output of the graph's attempts.
   case forgetGraph(GraphID)
+  /// Bring a content into the store, from these holders, the best first; repeated with further
+  /// ones. `.contentsGained` or `.contentMissed` follows.
+  case fetch(StoredContent, from: [ContentSource])
+  /// Nobody waits for it any more.
+  case dropFetch(ContentDigest)
+  /// Somebody may read contents of the store, for `GrantOrder.time`.
+  case grant([GrantOrder])
+  /// The owner of a key may read nothing any more.
+  case revoke([UInt8])
+  /// These contents may leave the store when their room is needed.
+  case letGo([ContentDigest])
 }
 
 /// Start one attempt. Its end returns as `.ended`, also if it cannot be started.

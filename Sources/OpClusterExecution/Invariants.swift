@@ -74,6 +74,11 @@ extension ExecutionCore {
       }
       number = edge.nextAwait
     }
+    let operation = operations.graphs[Int(attempt.graph)][attempt.id.operation.index]
+    let ticket = attempts.ticket(operation.slot)
+    if attempt.state == .blocked {
+      unmet += attempt.contents.count { contents.fetches[$0.digest]?.contains(ticket) == true }
+    }
     if unmet != Int(attempt.unmet) { problems.append("\(attempt.id) counts its awaits wrong") }
     return count
   }

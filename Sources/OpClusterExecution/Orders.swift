@@ -96,6 +96,7 @@ extension ExecutionCore {
     if let name = dispatch.queueName { movedQueues[dispatch.attempt] = name }
     assigned += 1
     for dependency in dispatch.awaits.reversed() { addAwait(dependency, slot) }
+    if !dispatch.inputs.isEmpty { awaitContents(slot, into: &effects) }
     if attempts[slot].unmet == 0 { change(slot, .awaitsMet, at: now, into: &effects) }
     return true
   }

@@ -243,7 +243,7 @@ extension LocalCluster {
       graphName: template.graphName,
       index: template.isArray ? template.indexRuns.number(ofElement: element) : nil,
       queueName: ready.queueName ?? template.queueName, inputs: ready.inputs, home: .local(self),
-      scratch: .temporary,
+      scratch: .temporary, contents: OperationContents { [values] in values.find($0) },
       // The context keeps the cluster alive in any case, as its home.
       onProgress: { [self] fraction, text in
         post(.progress(attempt, fraction: fraction, text: text))
@@ -275,7 +275,8 @@ extension LocalCluster {
     ) { [self] in
       run.begin(on: runner)
       let registry = registry.withLock { $0 }
-      let result = await registry.run(run.type, argument: run.argument, context: run.context)
+      let result = keepingValue(
+        of: await registry.run(run.type, argument: run.argument, context: run.context))
       tellError(of: run.context, result)
       run.end()
       running.remove(run)
@@ -298,7 +299,8 @@ extension LocalCluster {
       short.begins()
       let began = MonotonicClock.now()
       let registry = registry.withLock { $0 }
-      let result = await registry.run(run.type, argument: run.argument, context: run.context)
+      let result = keepingValue(
+        of: await registry.run(run.type, argument: run.argument, context: run.context))
       tellError(of: run.context, result)
       run.end()
       running.remove(run)

@@ -49,6 +49,8 @@ struct Brains: Sendable {
     /// The closures whose operations have finished.
     var usedClosures: [UInt64] = []
     var calls: [@Sendable () -> Void] = []
+    /// Values that no unfinished operation needs.
+    var released: [ContentDigest] = []
     /// The moment for the next round without arrivals; nil: never.
     var deadline: Instant?
 
@@ -67,6 +69,7 @@ struct Brains: Sendable {
       answers.removeAll(keepingCapacity: true)
       usedClosures.removeAll(keepingCapacity: true)
       calls.removeAll(keepingCapacity: true)
+      released.removeAll(keepingCapacity: true)
     }
   }
 
@@ -90,10 +93,11 @@ struct Brains: Sendable {
     self.now = now
     self.types = types
     scheduler = Scheduler(timing: .withoutSilence)
-    let hello = WorkerHello(
+    var hello = WorkerHello(
       name: Brains.workerName, session: WorkerSession(1),
       capacity: Resources(cpus: ResourceAmount(Int64(slots)), memoryBytes: .max / 4),
       labels: labels, types: types)
+    hello.store = Brains.store
     var settings = ExecutionSettings()
     settings.shortestBackoff = .zero
     settings.longestBackoff = .zero
@@ -111,6 +115,8 @@ struct Brains: Sendable {
   }
 
   static let workerName = "local"
+  /// Values are in the memory of this process; nobody connects there.
+  static let store = ContentSource(endpoint: "inproc://values")
   static let client = PeerID(UInt64.max)
 
   // MARK: - A round
@@ -144,11 +150,14 @@ struct Brains: Sendable {
     switch arrival {
     case .request(let request, let completion): take(request, completion)
     case .ended(let attempt, let result):
+      let kept = OperationOutput.contents(of: result.output)
+      if !kept.isEmpty { converse(.contentsGained(kept)) }
       if byHand.running[attempt] != nil {
         endByHand(attempt, result)
       } else {
         converse(.ended(attempt, result))
       }
+    case .valuesGone(let digests): converse(.contentsLost(digests))
     case .progress(let attempt, let fraction, let text):
       converse(.progress(attempt, fraction: fraction, text: text))
     case .typesChanged:
@@ -300,6 +309,9 @@ struct Brains: Sendable {
     case .learn(let number, let announcement): learn(number, announcement)
     case .forget(let number): templates[Int(number.position)] = nil
     case .forgetGraph: break
+    case .letGo(let digests): output.released += digests
+    // Every value is here, and nobody else reads it.
+    case .fetch, .dropFetch, .grant, .revoke: break
     case .launch(let launch):
       guard let template = templates[Int(launch.template.position)] else {
         preconditionFailure("launched \(launch.attempt) of a template that was forgotten")

@@ -38,6 +38,7 @@ final class CommandExecutors: Sendable {
     if let known { return known }
     let executor = try CommandExecutor(
       types: registry, home: isForBlocks ? .local(cluster) : .none,
+      store: cluster.values.forAttempts,
       onProgress: { [weak cluster] attempt, fraction, text in
         cluster?.post(.progress(attempt, fraction: fraction, text: text))
       },

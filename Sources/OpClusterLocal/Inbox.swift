@@ -11,6 +11,8 @@ enum Arrival: Sendable {
   case request(ClientRequest, Completion)
   /// An attempt has ended.
   case ended(AttemptID, AttemptResult)
+  /// Values have been dropped.
+  case valuesGone([ContentDigest])
   case progress(AttemptID, fraction: Double, text: String)
   /// A type was registered: the worker must announce it.
   case typesChanged
@@ -47,7 +49,7 @@ final class Inbox: Sendable {
         // Running attempts may still end; new requests are rejected.
         switch arrival {
         case .request, .start: return .isClosed
-        case .ended, .progress, .typesChanged, .wake, .awaitByHand, .close: break
+        case .ended, .valuesGone, .progress, .typesChanged, .wake, .awaitByHand, .close: break
         }
       }
       state.arrivals.append(arrival)

@@ -1,6 +1,7 @@
 // The scheduler and the execution core in one process: operations and queues without a daemon, a
 // socket or a journal. Any thread may call it; it has no thread of its own for decisions.
 
+public import FoundationEssentials
 import Glibc
 import OpClusterAttempts
 public import OpClusterModel
@@ -26,6 +27,7 @@ public final class LocalCluster: Sendable {
   let scratch = StepperScratch()
   let executors = CommandExecutors()
   let alarm = Alarm()
+  let values = LocalValues()
   let threads: OperationThreads
   /// Whether any known type needs a process of its own.
   private let knowsIsolated: Atomic<Bool>
@@ -96,6 +98,14 @@ public final class LocalCluster: Sendable {
       if registry.hasIsolated { knowsIsolated.store(true, ordering: .releasing) }
     }
     post(.typesChanged)
+  }
+
+  /// The bytes of a value that is too large for a message; nil: it has been dropped.
+  public func value(of content: StoredContent) -> Data? { values.find(content.digest) }
+
+  /// The result with a large value among the values.
+  func keepingValue(of result: AttemptResult) -> AttemptResult {
+    result.fittingMessages { [values] in values.keep($0) }.result
   }
 
   /// The types that the worker announces.

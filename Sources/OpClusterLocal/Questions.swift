@@ -13,7 +13,7 @@ extension ClientRequest {
   var isQuestion: Bool {
     switch self {
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .ping,
-      .configuration, .log, .subscribe, .grantCredit, .unsubscribe:
+      .configuration, .log, .locate, .subscribe, .grantCredit, .unsubscribe:
       true
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
@@ -39,6 +39,8 @@ extension ClientRequest {
       Refusal(.badRequest, "a local cluster has one observer; set it with observe(_:)")
     case .enrol:
       Refusal(.badRequest, "a local cluster knows no keys")
+    case .locate:
+      Refusal(.badRequest, "a local cluster has no stores")
     case .log:
       Refusal(.noSuchLog, "a local cluster keeps no logs")
     case .createQueue(let settings) where settings.name == Brains.outsideQueue:

@@ -43,7 +43,8 @@ extension LocalCluster {
     var result = AttemptResult()
     do throws(SystemError) {
       result = try runOnThisThread(began: { runner.isRun(by: $0) }) {
-        await registry.run(run.type, argument: run.argument, context: run.context)
+        self.keepingValue(
+          of: await registry.run(run.type, argument: run.argument, context: run.context))
       }
     } catch {
       result.cause = .cannotStart
@@ -120,8 +121,9 @@ extension Brains {
 
   /// Lets the second worker say hello, and drains it.
   mutating func seatHandWorker() {
-    let hello = WorkerHello(
+    var hello = WorkerHello(
       name: HandWorker.name, session: WorkerSession(2), capacity: .none)
+    hello.store = Brains.store
     steer(.worker(HandWorker.peer, .hello(hello)))
     steer(.client(Brains.client, RequestID(0), .drainWorker(HandWorker.name)))
     steer(

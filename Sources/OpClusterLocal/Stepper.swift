@@ -74,6 +74,10 @@ extension LocalCluster {
     for deed in output.deeds { stop(deed) { !starting.contains($0) } }
     for (completion, result) in output.answers { completion(result) }
     for call in output.calls { call() }
+    if !output.released.isEmpty {
+      let gone = values.release(output.released)
+      if !gone.isEmpty { inbox.add(.valuesGone(gone)) }
+    }
     if !output.usedClosures.isEmpty {
       registry.withLock { $0 }.remove(closures: output.usedClosures)
     }

@@ -49,6 +49,11 @@ public enum ClientRequest: Hashable, Sendable {
   case forgetWorker(String)
   /// Removes the records of ended graphs from the journal; at most `Limits.graphsPerRemoval`.
   case removeGraphs([GraphID])
+  /// Where contents are that outputs name, at most `Limits.rowsPerReply`; their holders let the
+  /// asker read them.
+  ///
+  /// - Parameter reader: The asker's public key; the coordinator sets it, and no client can.
+  case locate([ContentDigest], reader: [UInt8])
 
   // Reading
   case graphs(Selection, after: GraphID?, limit: UInt32)
@@ -219,6 +224,8 @@ public enum ClientReply: Hashable, Sendable {
   case subscribed(since: UInt64)
   /// The key was added under this name, and the invitation is used up.
   case enrolled(name: String, role: Role)
+  /// Who has the contents that were asked for; without those that nobody has now.
+  case located([ContentHolders])
 }
 
 /// The number of operations per state, in the order of `StateWord.allCases`.

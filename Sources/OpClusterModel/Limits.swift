@@ -39,6 +39,12 @@ public enum Limits {
   public static let outputBytes = 64 * 1024
   /// Bytes of one content in the stores of workers: 64 TiB.
   public static let contentBytes: Int64 = 1 << 46
+  /// Contents that one output may name.
+  public static let contentsPerOutput = 1_000
+  /// Contents of one worker that the coordinator knows; further ones are fetched by nobody.
+  public static let contentsPerWorker = 1_000_000
+  /// Holders of a content that its reader is told.
+  public static let holdersTold = 4
   /// Bytes of a content in one message between stores.
   public static let contentPieceBytes = 256 * 1024
   /// Bytes of a content that its reader takes on their way, and those of all contents of one
@@ -293,6 +299,12 @@ public enum Limits {
 
   /// The default limit of a worker's logs of ended attempts; a tenth of the disk if that is less.
   public static let logBytesPerWorker: Int64 = 10 * 1024 * 1024 * 1024
+
+  /// The default limit of a worker's store; a quarter of the disk if that is less.
+  public static let storeBytes: Int64 = 50 * 1024 * 1024 * 1024
+
+  /// Bytes of large values that a program without workers keeps after their graphs have ended.
+  public static let releasedValueBytes = 1 << 30
 
   // Dispatch
   /// Unstarted operations that may be assigned to a worker beyond its present capacity.

@@ -7,8 +7,12 @@ public struct OperationOutput: Hashable, Sendable {
   public var pairs: [Pair]
   /// The unqualified name of the value's type; empty if there are only pairs.
   public var typeName: String
-  /// The value, as JSON.
+  /// The value, as JSON; empty if it lies in a store.
   public var value: [UInt8]
+  /// What lies in stores, at most `Limits.contentsPerOutput`.
+  public var contents: [StoredContent] = []
+  /// The position of the value among the contents; nil: it is here.
+  public var valueContent: Int?
   public init(pairs: [Pair] = [], typeName: String = "", value: [UInt8] = []) {
     self.pairs = pairs
     self.typeName = typeName

@@ -131,4 +131,7 @@ public enum FailureCause: UInt8, Sendable, CaseIterable {
   /// The worker process ended it in an orderly stop, or its guard did not let it begin. It does not
   /// count against the operation, unless the operation must not run twice (S12).
   case workerStopped
+  /// What a dependency left lay in the store of a worker that is gone, and nobody else has it
+  /// (S140).
+  case inputUnavailable
 }

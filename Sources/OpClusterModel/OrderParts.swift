@@ -7,6 +7,11 @@ extension WorkerOrders {
   package func parts(atMost bytes: Int = Limits.orderBytesPerMessage) -> [WorkerOrders] {
     if isSmall(bytes) { return [self] }
     var parts = OrderParts(of: self, atMost: bytes)
+    // First: the dispatches behind them need what they say.
+    for content in holders { parts.add(content.weight) { $0.holders.append(content) } }
+    for grant in grants { parts.add(Self.contentWeight) { $0.grants.append(grant) } }
+    for digest in released { parts.add(Self.contentWeight) { $0.released.append(digest) } }
+    for key in revoked { parts.add(Self.contentWeight) { $0.revoked.append(key) } }
     for template in templates { parts.add(template.weight) { $0.templates.append(template) } }
     for dispatch in dispatches { parts.add(dispatch.weight) { $0.dispatches.append(dispatch) } }
     for recall in recalls { parts.add(Self.entryWeight) { $0.recalls.append(recall) } }
@@ -20,14 +25,20 @@ extension WorkerOrders {
 
   /// The maximal weight of a single attempt number.
   fileprivate static let entryWeight = 32
+  /// The maximal weight of a digest or a key with a position.
+  fileprivate static let contentWeight = 48
 
   private func isSmall(_ bytes: Int) -> Bool {
     let entries =
       dispatches.count + recalls.count + cancels.count + stale.count + forgottenGraphs.count
+    let contents = holders.count + grants.count + released.count + revoked.count
+    if contents > Limits.entriesPerMessage { return false }
     if entries > Limits.entriesPerMessage { return false }
     var weight = (entries - dispatches.count) * Self.entryWeight
+    weight += (contents - holders.count) * Self.contentWeight
     for template in templates { weight += template.weight }
     for dispatch in dispatches { weight += dispatch.weight }
+    for content in holders { weight += content.weight }
     return weight <= bytes
   }
 }
@@ -73,6 +84,12 @@ extension TemplateAnnouncement {
   fileprivate var weight: Int {
     512 + payload.count + graphName.utf8.count + name.utf8.count + queueName.utf8.count
       + indexRuns.count * 16 + demand.custom.count * 160
+  }
+}
+
+extension ContentHolders {
+  fileprivate var weight: Int {
+    sources.reduce(48) { $0 + 64 + $1.endpoint.utf8.count + $1.key.count }
   }
 }
 

@@ -33,6 +33,8 @@ public struct WorkerHello: Hashable, Sendable {
   public var executing: [AttemptID]
   /// The session's position in the coordinator's log; nil before the first.
   public var known: HistoryMark?
+  /// Where others read what its store has; nil: it has no store, and no way to others'.
+  public var store: ContentSource?
   public init(
     versions: ProtocolVersions = .current, build: String = "", name: String,
     session: WorkerSession, capacity: Resources, labels: [Label] = [],
@@ -90,6 +92,10 @@ public struct WorkerReport: Hashable, Sendable {
   /// The resources of such processes of attempts that have ended: the worker gives them to nobody
   /// until the processes end.
   public var unkillableDemand = Resources.none
+  /// What its store has since the last report; the first ones of a conversation list all of it.
+  public var held: [StoredContent] = []
+  /// What its store does not have any more.
+  public var lost: [ContentDigest] = []
   public init(
     conversation: Conversation, number: UInt64, entries: [Entry] = [], ordersTaken: UInt64 = 0
   ) {
@@ -157,6 +163,8 @@ public struct Welcome: Hashable, Sendable {
   public var clientEndpoint: String
   /// The position in the log at this decision; nil if not given.
   public var known: HistoryMark?
+  /// Whether outputs may name contents of the worker's store.
+  public var takesContents = false
   public init(
     conversation: Conversation, version: UInt32, worker: WorkerID, timing: Timing,
     stale: [AttemptID] = [], clientEndpoint: String = ""
@@ -194,6 +202,14 @@ public struct WorkerOrders: Hashable, Sendable {
   public var drain: Bool
   /// The newest durable commit at this decision, for the worker's next hello; 0: not given.
   public var commit = CommitIndex(0)
+  /// Where contents of the dispatches' inputs are that the worker does not have.
+  public var holders: [ContentHolders] = []
+  /// Who may read what of its store.
+  public var grants: [GrantOrder] = []
+  /// What need not stay in its store any more.
+  public var released: [ContentDigest] = []
+  /// Keys whose owners may read nothing of its store any more.
+  public var revoked: [[UInt8]] = []
   public init(conversation: Conversation, number: UInt64, acknowledged: UInt64) {
     self.conversation = conversation
     self.number = number
@@ -208,8 +224,35 @@ public struct WorkerOrders: Hashable, Sendable {
   }
   public var isHeartbeat: Bool {
     templates.isEmpty && dispatches.isEmpty && recalls.isEmpty && cancels.isEmpty
-      && stale.isEmpty && forgottenGraphs.isEmpty && !drain
+      && stale.isEmpty && forgottenGraphs.isEmpty && !drain && holders.isEmpty
+      && grants.isEmpty && released.isEmpty && revoked.isEmpty
   }
+}
+
+/// Where a content is.
+public struct ContentHolders: Hashable, Sendable {
+  public var digest: ContentDigest
+  /// The best first; at most `Limits.holdersTold`.
+  public var sources: [ContentSource]
+  public init(digest: ContentDigest, sources: [ContentSource]) {
+    self.digest = digest
+    self.sources = sources
+  }
+}
+
+/// Somebody may read a content, for `GrantOrder.time` from when the order is taken.
+public struct GrantOrder: Hashable, Sendable {
+  public var digest: ContentDigest
+  /// The reader's public key; empty where there are no keys.
+  public var reader: [UInt8]
+  public init(digest: ContentDigest, reader: [UInt8]) {
+    self.digest = digest
+    self.reader = reader
+  }
+
+  /// How long a grant is valid: longer than any transfer takes that makes progress; a later
+  /// dispatch grants anew.
+  public static let time = Span.seconds(3600)
 }
 
 /// The part of a template that a worker needs to run its operations; sent once per conversation.
@@ -325,6 +368,11 @@ public struct DependencyInput: Hashable, Sendable {
     self.outcome = outcome
     self.output = output
   }
+}
+
+extension DependencyInput {
+  /// The contents that its output names.
+  package var contents: [StoredContent] { output.map(OperationOutput.contents) ?? [] }
 }
 
 /// Stop a running attempt: ask, wait for the grace, then kill its process, if any.

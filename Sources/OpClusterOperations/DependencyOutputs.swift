@@ -55,7 +55,7 @@ extension OperationContext {
   /// The output of the first dependency that succeeded and left a value of this type (S136).
   public func output<Value: Decodable>(_ type: Value.Type = Value.self) -> Value? {
     for case let output? in openedInputs {
-      if let value = OutputValue.value(type, of: output) { return value }
+      if let value = OutputValue.value(type, of: output, contents: contents) { return value }
     }
     return nil
   }
@@ -106,7 +106,7 @@ extension OperationContext {
   ) throws -> Value? {
     guard let bytes = input.usableOutput else { return nil }
     do {
-      return try OutputValue.decode(type, from: bytes)
+      return try OutputValue.decode(type, from: bytes, contents: contents)
     } catch {
       throw BadOutput("'\(DependencyResult(input).shownName)': \(CodingText.describe(error))")
     }

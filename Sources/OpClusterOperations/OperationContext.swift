@@ -31,6 +31,8 @@ public final class OperationContext: Sendable {
   /// child process, `CUDA_VISIBLE_DEVICES` contains them as well.
   public let gpus: [String]
   let inputs: [DependencyInput]
+  /// Where values of the inputs are that lie in a store.
+  let contents: OperationContents
   private let baseLogger: Logger?
   private let scratch: OperationScratch
   private let onProgress: @Sendable (Double, String) -> Void
@@ -49,6 +51,7 @@ public final class OperationContext: Sendable {
   /// For runners of operations, and for tests of operations.
   /// - Parameters:
   ///   - inputs: The outputs of its direct dependencies, in order of addition.
+  ///   - contents: Finds values of the inputs that lie in a store.
   ///   - logger: Gets the metadata `graph`, `operation` and `run`; nil: a logger labelled
   ///     `opcluster.operation`, made on demand.
   ///   - onProgress: 0…1 and a text; called on the operation's thread for each report.
@@ -56,7 +59,7 @@ public final class OperationContext: Sendable {
     attempt: AttemptID, run: UInt32 = 1, name: String, graphName: String = "",
     index: UInt32? = nil, queueName: String = "", inputs: [DependencyInput] = [],
     gpus: [String] = [], home: OperationHome = .none, logger: Logger? = nil,
-    scratch: OperationScratch = .none,
+    scratch: OperationScratch = .none, contents: OperationContents = .none,
     onProgress: @escaping @Sendable (Double, String) -> Void = { _, _ in }
   ) {
     self.attempt = attempt
@@ -66,6 +69,7 @@ public final class OperationContext: Sendable {
     self.index = index
     self.queueName = queueName
     self.inputs = inputs
+    self.contents = contents
     self.gpus = gpus
     self.home = home
     baseLogger = logger

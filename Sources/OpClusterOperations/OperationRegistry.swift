@@ -107,7 +107,7 @@ public struct OperationRegistry: Sendable {
   public func add(
     encodingClosure closure: @escaping @Sendable (OperationContext) async throws -> [UInt8]
   ) -> UInt64 {
-    closures.add { _, context in try OutputValue.checked(await closure(context)) }
+    closures.add { _, context in try await closure(context) }
   }
 
   /// Releases closures that will not be started (again).

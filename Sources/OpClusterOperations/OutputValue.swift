@@ -12,8 +12,9 @@ import OpClusterWire
 /// `key=value` pairs, for commands (`${{ needs.OPERATION.outputs.KEY }}`); the pairs of a command
 /// are read as `[String: String]`.
 public enum OutputValue {
-  /// Encodes a value as a message.
-  /// - Throws: ``BadOutput`` if it cannot be encoded or exceeds `Limits.outputBytes`.
+  /// Encodes a value as a message. One of more than `Limits.outputBytes` is for a store; who has
+  /// none refuses it.
+  /// - Throws: ``BadOutput`` if it cannot be encoded.
   public static func encode<Value: Encodable>(_ value: Value) throws(BadOutput) -> [UInt8] {
     if value is NoOutput { return [] }
     var output = OperationOutput()
@@ -23,8 +24,12 @@ public enum OutputValue {
     } catch {
       throw BadOutput("the output cannot be encoded: \(CodingText.describe(error))")
     }
-    // Twelve bytes exceed the overhead of a pair.
-    var room = Limits.outputBytes - (try checked(Wire.encode(output: output)).count)
+    // Twelve bytes exceed the overhead of a pair. Beside a value that goes to a store there is room
+    // for the pairs, and for what says where the value is.
+    let isLarge = output.value.count + output.typeName.utf8.count + 32 > Limits.outputBytes
+    var room =
+      Limits.outputBytes
+      - (isLarge ? output.typeName.utf8.count + 128 : Wire.encode(output: output).count)
     for pair in ScalarFields.pairs(in: output.value) {
       room -= pair.key.utf8.count + pair.value.utf8.count + 12
       if room < 0 { break }
@@ -33,20 +38,12 @@ public enum OutputValue {
     return Wire.encode(output: output)
   }
 
-  /// The bytes, if they are within the limit.
-  static func checked(_ output: [UInt8]) throws(BadOutput) -> [UInt8] {
-    guard output.count <= Limits.outputBytes else {
-      throw BadOutput(
-        "its output has \(output.count) bytes, more than \(Limits.outputBytes); leave a reference "
-          + "to larger data")
-    }
-    return output
-  }
-
   /// Decodes the value of a message.
-  /// - Throws: ``BadOutput`` if it contains a value of another type, or none.
+  /// - Parameter contents: Reads a value that lies in a store.
+  /// - Throws: ``BadOutput`` if it contains a value of another type, or none, or one that cannot be
+  ///   read.
   public static func decode<Value: Decodable>(
-    _ type: Value.Type, from bytes: [UInt8]
+    _ type: Value.Type, from bytes: [UInt8], contents: OperationContents = .none
   ) throws(BadOutput) -> Value {
     if bytes.isEmpty {
       if let nothing = NoOutput() as? Value { return nothing }
@@ -63,7 +60,9 @@ public enum OutputValue {
       throw BadOutput("it left \(describe(output)), not a \(typeName(of: type))")
     }
     do {
-      return try JSONDecoder().decode(type, from: Data(output.value))
+      return try JSONDecoder().decode(type, from: contents.valueData(of: output))
+    } catch let error as BadOutput {
+      throw error
     } catch {
       throw BadOutput(
         "the \(output.typeName) that was left does not fit the type here: "
@@ -76,11 +75,11 @@ public enum OutputValue {
 
   /// The value, if it is of this type.
   static func value<Value: Decodable>(
-    _ type: Value.Type, of output: OperationOutput
+    _ type: Value.Type, of output: OperationOutput, contents: OperationContents
   ) -> Value? {
     if let pairs = output.pairs(as: type) { return pairs }
     guard output.typeName == typeName(of: type) else { return nil }
-    return try? JSONDecoder().decode(type, from: Data(output.value))
+    return try? JSONDecoder().decode(type, from: contents.valueData(of: output))
   }
 
   /// `a value of type Image`, for people.

@@ -36,6 +36,7 @@ extension AttemptResult {
       case .badArgument: "could not read its argument"
       case .unknownType: "is of a type that the worker does not have"
       case .missingInput: "lacked an output of a dependency"
+      case .inputUnavailable: "needed an output that no worker has any more"
       case .badOutput: "left outputs that are too large or malformed"
       case .workerStopped: "ended with its worker's orderly stop"
       }

@@ -65,6 +65,7 @@ extension Scheduler {
     if let peer = conversation.peer { workerByPeer[peer] = nil }
     unwellWorkers.remove(worker)
     forgetTold(to: worker)
+    holders.forget(worker)
     conversations.remove(worker)
   }
 

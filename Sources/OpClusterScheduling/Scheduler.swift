@@ -73,6 +73,12 @@ public struct Scheduler: Sendable {
   /// Ready operations kept out of line until the next turn, because no present worker may take
   /// them.
   var doubtful: [OperationID] = []
+  /// Which worker has which contents.
+  var holders = HolderIndex()
+  /// Operations kept out of line until somebody has what they need.
+  var contentWaits = ContentWaits()
+  /// Scratch storage of `tellHolders`; empty between turns.
+  var toldContents: Set<ToldContent> = []
   var rotation: UInt32 = 0
   var lastTick: Instant = .zero
   /// Until this moment exclusive operations unknown to the journal may still run; nil: there are

@@ -48,6 +48,7 @@ extension Scheduler {
   /// Ends a turn: assigns operations to workers, then seals records, events and orders.
   public mutating func close(_ turn: inout SchedulingTurn) {
     turn.commit = CommitIndex(lastCommit.number + 1)
+    missContents(into: &turn)
     applyFailurePolicies(into: &turn)
     settleDeferred(into: &turn)
     assign(into: &turn)
@@ -57,6 +58,8 @@ extension Scheduler {
     // it.
     if state.endsKeys { commit(.keysDated(turn.wall), into: &turn) }
     forgetAtWorkers(state.endGraphs(into: &turn), into: &turn)
+    releaseFreed(into: &turn)
+    if !toldContents.isEmpty { toldContents.removeAll(keepingCapacity: true) }
     turn.sealRecords()
     state.close(&turn)
     settleWelcomes(&turn)

@@ -74,6 +74,18 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       """)
   var logAge: String?
   @Option(
+    help: """
+      What the store may take, such as 50GiB: what operations leave to each other lies there. 0: \
+      there is none. Default: a quarter of the disk, at most 50 GiB. [OPWORKER_STORE]
+      """)
+  var store: String?
+  @Option(
+    help: """
+      Where other workers read from the store, such as tcp://*:7422. Default: any free port. \
+      [OPWORKER_STORE_ADDRESS]
+      """)
+  var storeAddress: String?
+  @Option(
     help: "Processes one operation may have at once; 0: any number. [OPWORKER_PROCESSES]")
   var processes: String?
   @Option(
@@ -183,6 +195,16 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     }
     if let text = settings.text(.logAge, flag: logAge) {
       configuration.logRetention = try Quantity.span(text, of: "--log-age")
+    }
+    if let text = settings.text(.store, flag: store) {
+      configuration.storeBytes = try Quantity.bytes(text, of: nil, flag: "--store")
+    }
+    if let text = settings.text(.storeAddress, flag: storeAddress) {
+      do throws(EndpointError) {
+        configuration.storeAddress = try Endpoint(text)
+      } catch {
+        fail("--store-address: \(error)", status: 78)
+      }
     }
     configuration.capacity = try offer.capacity(settings)
     configuration.gpuNames = try offer.gpuNames(settings)

@@ -17,6 +17,8 @@ public enum WorkerSetting: String, CaseIterable, Sendable {
   case label
   case logSpace = "log_space"
   case logAge = "log_age"
+  case store
+  case storeAddress = "store_address"
   case memoryLimit = "memory_limit"
   /// A file with the value of `join`.
   case joinFile = "join_file"

@@ -18,11 +18,18 @@ package final class ContentStore: Sendable {
   private let folder: PrivateFolder
   private let index: Mutex<StoreIndex>
   private let lastName = Atomic<UInt64>(0)
+  private let onLoss: @Sendable ([ContentDigest]) -> Void
 
   /// Opens the folder, makes it if there is none, and removes what is no content. Costs a look at
   /// each file. The folder must be this process's own: two stores in one would remove each other's
   /// files.
-  package init(folder path: String, limit: Int64) throws(StoreError) {
+  ///
+  /// - Parameter onLoss: Told of contents that have left, on the thread that made them leave.
+  package init(
+    folder path: String, limit: Int64,
+    onLoss: @escaping @Sendable ([ContentDigest]) -> Void = { _ in }
+  ) throws(StoreError) {
+    self.onLoss = onLoss
     folder = PrivateFolder(path)
     do throws(FolderError) {
       try folder.make()
@@ -100,6 +107,14 @@ package final class ContentStore: Sendable {
   /// Lets a content leave when its room is needed.
   package func letGo(_ digest: ContentDigest) { index.withLock { $0.letGo(digest) } }
 
+  /// Compares each content that was here before with its digest, and tells of those that are whole.
+  /// Reads all of them: for a thread of its own.
+  package func check(_ found: (StoredContent) -> Void) {
+    for content in list.sorted(by: { $0.digest < $1.digest }) {
+      if (try? open(content.digest)) != nil { found(content) }
+    }
+  }
+
   // MARK: - In
 
   /// Begins a content. It leaves no trace unless it is finished.
@@ -126,15 +141,16 @@ package final class ContentStore: Sendable {
   func promise(_ bytes: Int64) throws(StoreError) {
     var full: StoreError?
     // Out of the way under the lock, so that nobody who adds one of them again loses its file.
-    let leaving = index.withLock { index -> [String] in
+    let leaving = index.withLock { index -> [(digest: ContentDigest, aside: String)] in
       guard let leaving = index.reserve(bytes) else {
         full = .full(
           wanted: bytes, limit: index.limit, kept: index.keptBytes + index.reservedBytes)
         return []
       }
-      return leaving.map(setAside)
+      return leaving.map { ($0, setAside($0)) }
     }
-    for path in leaving { _ = unsafe unlink(path) }
+    for (_, path) in leaving { _ = unsafe unlink(path) }
+    if !leaving.isEmpty { onLoss(leaving.map(\.digest)) }
     if let full { throw full }
   }
 
@@ -192,6 +208,44 @@ package final class ContentStore: Sendable {
       return setAside(digest)
     }
     _ = unsafe unlink(path)
+    onLoss([digest])
     return .damaged(digest)
+  }
+
+  // MARK: - Files of others
+
+  /// Keeps the bytes of a file, which may be another user's, but no link and no device.
+  package func add(file path: String) throws(StoreError) -> StoredContent {
+    let descriptor = unsafe Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else {
+      throw .machine(SystemError(action: "open \(path)", code: errno))
+    }
+    defer { close(descriptor) }
+    var facts = stat()
+    guard unsafe fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
+      throw .machine(SystemError(action: "read \(path)", code: EINVAL, advice: "it is no file"))
+    }
+    let incoming = try begin()
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let count = unsafe read(descriptor, &buffer, buffer.count)
+      if count == 0 { return try incoming.finish() }
+      if count < 0, errno == EINTR { continue }
+      if count < 0 { throw .machine(SystemError(action: "read \(path)", code: errno)) }
+      try incoming.append(buffer.span.extracting(..<count))
+    }
+  }
+
+  /// Makes a content readable at a path where nothing is; it stays readable there if it leaves the
+  /// store. Its bytes are checked before.
+  package func link(_ digest: ContentDigest, to path: String) throws(StoreError) {
+    let content = try open(digest)
+    if unsafe Glibc.link(self.path(of: digest), path) == 0 { return }
+    let code = errno
+    // Another disk, or a file that has too many names already.
+    guard code == EXDEV || code == EMLINK || code == EPERM else {
+      throw .machine(SystemError(action: "make \(path)", code: code))
+    }
+    try content.copy(to: path)
   }
 }

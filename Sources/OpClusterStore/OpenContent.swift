@@ -42,6 +42,25 @@ package final class OpenContent: Sendable {
     return bytes
   }
 
+  /// Writes the bytes to a new file, which others can read.
+  func copy(to path: String) throws(StoreError) {
+    let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+    let target = unsafe open(path, flags, 0o600)
+    guard target >= 0 else { throw .machine(SystemError(action: "make \(path)", code: errno)) }
+    defer { close(target) }
+    var offset: Int64 = 0
+    while offset < content.size {
+      let bytes = try read(at: offset, most: Self.piece)
+      if let error = FileDescriptor(target).writeAll(bytes) {
+        throw .machine(SystemError(action: "write \(path)", code: error.code))
+      }
+      offset += Int64(bytes.count)
+    }
+    guard fchmod(target, 0o444) == 0 else {
+      throw .machine(SystemError(action: "protect \(path)", code: errno))
+    }
+  }
+
   /// The digest of the bytes as they are.
   func computedDigest() throws(StoreError) -> ContentDigest {
     var hash = ContentHash()

@@ -6,7 +6,7 @@ package import OpClusterStore
 package import OpClusterSystem
 package import OpClusterZeroMQ
 
-/// The fetcher of one store. Any thread may tell it what is wanted; it ends with `stop`.
+/// The fetcher of one store. Any thread may tell it what is wanted; it ends with `end`.
 package final class ContentFetcher: Sendable {
   private let orders: Mailbox<FetcherOrder>
   private let thread: ThreadHandle
@@ -43,7 +43,7 @@ package final class ContentFetcher: Sendable {
   package func drop(_ digest: ContentDigest) { _ = orders.post(.drop(digest)) }
 
   /// Ends all fetches, without a word, and returns when the thread has ended.
-  package func stop() {
+  package func end() {
     _ = orders.post(.stop)
     if !thread.isCurrent { thread.join() }
   }

@@ -8,7 +8,7 @@ import OpClusterWire
 package import OpClusterZeroMQ
 import Synchronization
 
-/// The server of one store. Any thread may tell it of grants; it ends with `stop`.
+/// The server of one store. Any thread may tell it of grants; it ends with `end`.
 package final class ContentServer: Sendable {
   /// The address at which it listens, with the port that was found.
   package let endpoint: Endpoint
@@ -50,7 +50,7 @@ package final class ContentServer: Sendable {
   package func revoke(_ reader: ContentReader) -> Bool { orders.post(.revoke(reader)) == .posted }
 
   /// Stops to listen, and returns when the thread has ended.
-  package func stop() {
+  package func end() {
     _ = orders.post(.stop)
     if !thread.isCurrent { thread.join() }
   }

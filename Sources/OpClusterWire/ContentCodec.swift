@@ -1,6 +1,7 @@
 // Converts what a reader and a holder of contents say to each other. Pieces are large and many, so
 // that they are neither built nor read as a tree: their one long field is copied once.
 
+import FoundationEssentials
 import OpClusterModel
 import SwiftProtobuf
 
@@ -28,13 +29,11 @@ extension ContentRequest: WireConvertible {
   init(proto: ProtoContentRequest) throws(WireError) {
     switch proto.body {
     case .wish(let wish):
-      guard let digest = ContentDigest(bytes: wish.digest) else {
-        throw WireError("wish.digest", .outOfRange)
-      }
       self = .wish(
         number: wish.number,
         ContentWish(
-          digest: digest, offset: try contentBytes(wish.offset, "wish.offset"),
+          digest: try digest(wish.digest, "wish.digest"),
+          offset: try contentBytes(wish.offset, "wish.offset"),
           credit: try contentBytes(wish.credit, "wish.credit")))
     case .credit(let credit):
       self = .credit(
@@ -46,9 +45,165 @@ extension ContentRequest: WireConvertible {
 }
 
 /// A number of bytes of a content, or a position in one.
-func contentBytes(_ number: Int64, _ field: String) throws(WireError) -> Int64 {
-  guard number >= 0, number <= Limits.contentBytes else { throw WireError(field, .outOfRange) }
+func contentBytes(
+  _ number: some FixedWidthInteger, _ field: String
+) throws(WireError) -> Int64 {
+  guard let number = Int64(exactly: number), number >= 0, number <= Limits.contentBytes else {
+    throw WireError(field, .outOfRange)
+  }
   return number
+}
+
+func digest(_ data: Data, _ field: String) throws(WireError) -> ContentDigest {
+  guard let digest = ContentDigest(bytes: data) else { throw WireError(field, .outOfRange) }
+  return digest
+}
+
+/// Digests and keys one behind the other, 32 bytes each.
+func digests(_ column: Data, _ limit: Int, _ field: String) throws(WireError) -> [ContentDigest] {
+  var digests: [ContentDigest] = []
+  for piece in try pieces(column, limit, field) { digests.append(try digest(piece, field)) }
+  return digests
+}
+
+private func pieces(_ column: Data, _ limit: Int, _ field: String) throws(WireError) -> [Data] {
+  let size = ContentDigest.byteCount
+  guard column.count % size == 0 else { throw WireError(field, .unequalColumns) }
+  try checkCount(column.count / size, limit, field)
+  return stride(from: column.startIndex, to: column.endIndex, by: size).map {
+    column[$0..<$0 + size]
+  }
+}
+
+func column(_ digests: [ContentDigest]) -> Data {
+  var column = Data(capacity: digests.count * ContentDigest.byteCount)
+  for digest in digests { column.append(contentsOf: digest.bytes) }
+  return column
+}
+
+/// A public key, or none.
+private func key(_ data: Data, _ field: String) throws(WireError) -> [UInt8] {
+  guard data.isEmpty || data.count == Limits.publicKeyBytes else {
+    throw WireError(field, .outOfRange)
+  }
+  return [UInt8](data)
+}
+
+extension ContentSource: WireConvertible {
+  var proto: ProtoContentSource {
+    var proto = ProtoContentSource()
+    proto.endpoint = endpoint
+    proto.key = data(key)
+    return proto
+  }
+
+  init(proto: ProtoContentSource) throws(WireError) {
+    self.init(
+      endpoint: try text(proto.endpoint, WireLimits.sentenceBytes, "source.endpoint"),
+      key: try OpClusterWire.key(proto.key, "source.key"))
+  }
+}
+
+extension ProtoContents {
+  init(_ contents: [StoredContent]) {
+    self.init()
+    digests = column(contents.map(\.digest))
+    sizes = contents.map { UInt64(clamping: $0.size) }
+  }
+
+  func words(_ limit: Int, _ field: String) throws(WireError) -> [StoredContent] {
+    let all = try OpClusterWire.digests(digests, limit, field)
+    try checkEqual(sizes.count, all.count, field)
+    var contents: [StoredContent] = []
+    for (digest, size) in zip(all, sizes) {
+      contents.append(StoredContent(digest: digest, size: try contentBytes(size, field)))
+    }
+    return contents
+  }
+}
+
+/// Each source once: many contents of one message are at few workers.
+extension ProtoContentHolders {
+  init(_ holders: [ContentHolders]) {
+    self.init()
+    var positions: [ContentSource: UInt32] = [:]
+    for content in holders {
+      count.append(UInt32(clamping: content.sources.count))
+      for one in content.sources {
+        let position = positions[one] ?? UInt32(clamping: sources.count)
+        if positions.updateValue(position, forKey: one) == nil { sources.append(one.proto) }
+        source.append(position)
+      }
+    }
+    digests = column(holders.map(\.digest))
+  }
+
+  func words(_ limit: Int) throws(WireError) -> [ContentHolders] {
+    let all = try OpClusterWire.digests(digests, limit, "holders.digests")
+    let known: [ContentSource] = try list(sources, limit, "holders.sources")
+    try checkRuns(all.count, count, total: source.count, "holders.count")
+    var next = 0
+    var holders: [ContentHolders] = []
+    for (digest, own) in zip(all, count) {
+      try checkCount(Int(own), Limits.holdersTold, "holders.count")
+      var sources: [ContentSource] = []
+      for position in source[next..<next + Int(own)] {
+        guard Int(position) < known.count else { throw WireError("holders.source", .outOfRange) }
+        sources.append(known[Int(position)])
+      }
+      next += Int(own)
+      holders.append(ContentHolders(digest: digest, sources: sources))
+    }
+    return holders
+  }
+}
+
+extension ProtoContentGrants {
+  init(_ grants: [GrantOrder]) {
+    self.init()
+    var positions: [[UInt8]: UInt32] = [:]
+    for grant in grants {
+      let position = positions[grant.reader] ?? UInt32(clamping: readers.count)
+      if positions.updateValue(position, forKey: grant.reader) == nil {
+        readers.append(data(grant.reader))
+      }
+      reader.append(position)
+    }
+    digests = column(grants.map(\.digest))
+  }
+
+  func words(_ limit: Int) throws(WireError) -> [GrantOrder] {
+    let all = try OpClusterWire.digests(digests, limit, "grants.digests")
+    try checkCount(readers.count, limit, "grants.readers")
+    try checkEqual(reader.count, all.count, "grants.reader")
+    var keys: [[UInt8]] = []
+    for reader in readers { keys.append(try key(reader, "grants.readers")) }
+    var grants: [GrantOrder] = []
+    for (digest, position) in zip(all, reader) {
+      guard Int(position) < keys.count else { throw WireError("grants.reader", .outOfRange) }
+      grants.append(GrantOrder(digest: digest, reader: keys[Int(position)]))
+    }
+    return grants
+  }
+}
+
+extension WorkerOrders {
+  /// Sets the parts that are about contents; without any nothing is sent.
+  func setContents(of proto: inout ProtoWorkerOrders) {
+    if !holders.isEmpty { proto.holders = ProtoContentHolders(holders) }
+    if !grants.isEmpty { proto.grants = ProtoContentGrants(grants) }
+    if !released.isEmpty { proto.released = column(released) }
+    if !revoked.isEmpty { proto.revoked = Data(revoked.joined()) }
+  }
+
+  mutating func readContents(of proto: ProtoWorkerOrders, _ limit: Int) throws(WireError) {
+    holders = try proto.holders.words(limit)
+    grants = try proto.grants.words(limit)
+    released = try digests(proto.released, limit, "orders.released")
+    for piece in try pieces(proto.revoked, limit, "orders.revoked") {
+      revoked.append([UInt8](piece))
+    }
+  }
 }
 
 extension ContentRefusal {

@@ -204,7 +204,13 @@ public enum Wire {
   public static func encode(output: OperationOutput) -> [UInt8] { bytes(of: output.proto) }
   /// At most `Limits.outputBytes`.
   public static func decodeOutput(_ bytes: [UInt8]) throws(WireError) -> OperationOutput {
-    try checkCount(bytes.count, Limits.outputBytes, "outputs")
+    try decodeOutput(bytes, limit: Limits.outputBytes)
+  }
+  /// An output that has not been in any message may have more.
+  package static func decodeOutput(
+    _ bytes: [UInt8], limit: Int
+  ) throws(WireError) -> OperationOutput {
+    try checkCount(bytes.count, limit, "outputs")
     return try OperationOutput(proto: parsed(ProtoOutputs.self, bytes, "outputs"))
   }
   /// Decodes only the pairs of an output. At most `Limits.outputBytes`.

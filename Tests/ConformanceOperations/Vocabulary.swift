@@ -178,5 +178,6 @@ public struct AsyncGate: AsynchronousOperation {
 /// All types of the conformance cases: what the worker program offers.
 public let conformanceTypes: [any RegisteredOperation.Type] = [
   Mark.self, Gate.self, Poll.self, Return.self, Fail.self, Kill.self, AsyncGate.self, Look.self,
-  Steer.self, Urgency.self, Needy.self, Flaky.self,
+  Steer.self, Urgency.self, Needy.self, Flaky.self, LeaveText.self, MeasureText.self,
+  LeaveTextApart.self, MeasureTextApart.self,
 ]

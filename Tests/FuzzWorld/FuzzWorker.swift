@@ -109,7 +109,14 @@ extension FuzzCase {
         var result = AttemptResult()
         result.wasStopped = true
         apply(.ended(attempt, result), to: at)
-      case .forget, .forgetGraph: break
+      case .fetch(let content, _):
+        if generator.bool() {
+          apply(.contentsGained([content]), to: at)
+        } else if generator.bool() {
+          apply(.contentMissed(content, "by chance"), to: at)
+        }
+      case .letGo(let digests): apply(.contentsLost(digests), to: at)
+      case .forget, .forgetGraph, .dropFetch, .grant, .revoke: break
       }
     }
   }

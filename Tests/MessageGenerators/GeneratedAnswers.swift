@@ -16,7 +16,7 @@ extension MessageGenerator {
     default: .reply(RequestID(number()), reply(kind))
     }
   }
-  package static let clientAnswerKinds = 22
+  package static let clientAnswerKinds = 23
 
   private mutating func reply(_ kind: Int) -> ClientReply {
     switch kind {
@@ -60,6 +60,11 @@ extension MessageGenerator {
     case 18: .changed(number(), unchanged: number())
     case 19: submittedGraph()
     case 20: .enrolled(name: text(), role: member(Role.self))
+    case 21:
+      .located(
+        many { generator in
+          ContentHolders(digest: generator.content().digest, sources: [generator.source()])
+        })
     default: .subscribed(since: number())
     }
   }

@@ -19,6 +19,7 @@ extension MessageGenerator {
       types: many { $0.type() }, assigned: many { $0.attempt() }, executing: many { $0.attempt() })
     hello.known = maybe { $0.mark() }
     hello.largest = maybe { $0.resources() }
+    hello.store = maybe { $0.source() }
     return hello
   }
 
@@ -30,6 +31,10 @@ extension MessageGenerator {
     if below(4) == 0 {
       report.unkillable = many { $0.attempt() }
       report.unkillableDemand = resources()
+    }
+    if below(4) == 0 {
+      report.held = many { $0.content() }
+      report.lost = many { $0.content().digest }
     }
     return report
   }
@@ -64,7 +69,43 @@ extension MessageGenerator {
       conversation: conversation(), version: number(), worker: worker(), timing: timing(),
       stale: many { $0.attempt() }, clientEndpoint: text())
     welcome.known = maybe { $0.mark() }
+    welcome.takesContents = bool()
     return welcome
+  }
+
+  package mutating func content() -> StoredContent {
+    let bytes = (0..<ContentDigest.byteCount).map { _ in UInt8(truncatingIfNeeded: bits()) }
+    guard let digest = ContentDigest(bytes: bytes) else { preconditionFailure("32 bytes") }
+    return StoredContent(digest: digest, size: Int64(below(Int(Limits.contentBytes))))
+  }
+
+  package mutating func source() -> ContentSource {
+    ContentSource(endpoint: text(), key: bool() ? [] : content().digest.bytes)
+  }
+
+  package mutating func contentRequest() -> ContentRequest {
+    switch below(3) {
+    case 0: .stop(number: number())
+    case 1: .credit(number: number(), bytes: content().size)
+    default:
+      .wish(
+        number: number(),
+        ContentWish(digest: content().digest, offset: content().size, credit: content().size))
+    }
+  }
+
+  package mutating func contentAnswer() -> ContentAnswer {
+    bool()
+      ? .refused(number: number(), member(ContentRefusal.self))
+      : .piece(number: number(), offset: content().size, bytes(300))
+  }
+
+  package mutating func operationOutput() -> OperationOutput {
+    var output = OperationOutput(
+      pairs: many { .init(key: $0.text(), value: $0.text()) }, typeName: text(), value: bytes())
+    output.contents = many { $0.content() }
+    if !output.contents.isEmpty { output.valueContent = maybe { $0.below(1) } }
+    return output
   }
 
   package mutating func orders() -> WorkerOrders {
@@ -82,6 +123,14 @@ extension MessageGenerator {
     orders.stale = many { $0.attempt() }
     orders.forgottenGraphs = many { $0.graph() }
     orders.drain = bool()
+    orders.holders = many { generator in
+      ContentHolders(
+        digest: generator.content().digest,
+        sources: [generator.source()] + generator.many(Limits.holdersTold - 1) { $0.source() })
+    }
+    orders.grants = many { GrantOrder(digest: $0.content().digest, reader: $0.source().key) }
+    orders.released = many { $0.content().digest }
+    orders.revoked = many { $0.content().digest.bytes }
     return orders
   }
 
@@ -153,10 +202,14 @@ extension MessageGenerator {
     if kind == 0 { return .hello(ClientHello(versions: versions(), build: text())) }
     if kind == 32 { return .request(RequestID(number()), .resumeWorker(text())) }
     if kind == 33 { return .request(RequestID(number()), .forgetWorker(text())) }
+    if kind == 35 {
+      return .request(
+        RequestID(number()), .locate(many { $0.content().digest }, reader: []))
+    }
     if kind == 34 { return .request(RequestID(number()), .removeGraphs(many { $0.graph() })) }
     return .request(RequestID(number()), kind <= 17 ? steering(kind) : reading(kind))
   }
-  package static let clientMessageKinds = 35
+  package static let clientMessageKinds = 36
 
   private mutating func steering(_ kind: Int) -> ClientRequest {
     switch kind {

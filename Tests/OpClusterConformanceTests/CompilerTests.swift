@@ -85,7 +85,7 @@ import Testing
       [
         "-swift-version", "6", "-typecheck", "-I", "\(products)/Modules",
         "-I", "\(sources)/CSystem", "-I", "\(sources)/CZeroMQ", "-I", "\(sources)/CSQLite",
-        "-I", "\(sources)/CProcess/include",
+        "-I", "\(sources)/CCrypto", "-I", "\(sources)/CProcess/include",
         "-Xcc", "-fmodule-map-file=\(products)/CProcess.build/module.modulemap",
         "\(folder)/program.swift",
       ],

@@ -13,7 +13,7 @@ struct EverySaying {
     case addDependency, removeDependency, setPriority, hold, setQueue, addBlocks, beginWait, endWait
     case drainWorker, resumeWorker, forgetWorker, removeGraphs
     case graphs, operations, structure, explain, submission, queues, workers, configuration, ping
-    case enrol, log
+    case enrol, log, locate
     case subscribe, grantCredit, unsubscribe
 
     /// Whoever the modes of files let in may do everything but join.
@@ -28,7 +28,7 @@ struct EverySaying {
     switch kind {
     case .workerHello, .workerWord: [.worker, .admin]
     case .clientHello, .graphs, .operations, .structure, .explain, .submission, .queues, .workers,
-      .configuration, .ping, .log, .subscribe, .grantCredit, .unsubscribe:
+      .configuration, .ping, .log, .locate, .subscribe, .grantCredit, .unsubscribe:
       [.observer, .submitter, .admin]
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
@@ -82,6 +82,7 @@ struct EverySaying {
     case .ping: .ping
     case .enrol: .enrol
     case .log: .log
+    case .locate: .locate
     case .subscribe: .subscribe
     case .grantCredit: .grantCredit
     case .unsubscribe: .unsubscribe
@@ -133,6 +134,7 @@ struct EverySaying {
     case .enrol: .enrol(name: "x", publicKey: [])
     case .log:
       .log(AttemptSelection(operation: operation), .standardOutput, offset: 0, maximumBytes: 1)
+    case .locate: .locate([], reader: [])
     case .subscribe: .subscribe(EventSubscription(number: 1, selection: all))
     case .grantCredit: .grantCredit(subscription: 1, events: 1)
     case .unsubscribe: .unsubscribe(subscription: 1)

@@ -24,10 +24,15 @@ struct Rig {
 
   static let graph = GraphID(7)
 
-  init(cpus: Int64 = 2, gpus: Int64 = 0, settings: ExecutionSettings = ExecutionSettings()) {
-    let identity = WorkerHello(
+  /// - Parameter hasStore: The worker has a store, and the coordinator knows of contents.
+  init(
+    cpus: Int64 = 2, gpus: Int64 = 0, settings: ExecutionSettings = ExecutionSettings(),
+    hasStore: Bool = false
+  ) {
+    var identity = WorkerHello(
       name: "w", session: WorkerSession(5),
       capacity: Resources(cpus: ResourceAmount(cpus), gpus: ResourceAmount(gpus)))
+    if hasStore { identity.store = ContentSource(endpoint: "tcp://w:1") }
     core = ExecutionCore(identity: identity, jitterSeed: 42, settings: settings, at: now)
   }
 
@@ -89,6 +94,12 @@ struct Rig {
       lines.append("launch \(Self.text(launch.attempt))")
     case .stop(let attempt): lines.append("stop \(Self.text(attempt))")
     case .kill(let attempt): lines.append("kill \(Self.text(attempt))")
+    case .fetch(let content, let sources):
+      lines.append("fetch \(content.size) from \(sources.map(\.endpoint).joined(separator: ","))")
+    case .dropFetch(let digest): lines.append("drop \(digest.short)")
+    case .grant(let grants): lines.append("grant \(grants.count)")
+    case .revoke: lines.append("revoke")
+    case .letGo(let digests): lines.append("let go \(digests.count)")
     }
   }
 
@@ -107,7 +118,11 @@ struct Rig {
     case .report(let report):
       lastReport = report.number
       let entries = report.entries.map(Self.text).joined(separator: ", ")
-      lines.append("report \(report.number): \(entries)" + (report.isLeaving ? " leaving" : ""))
+      let contents =
+        report.held.map { "+\($0.size) " } + report.lost.map { "-\($0.short.prefix(2)) " }
+      lines.append(
+        "report \(report.number): \(contents.joined())\(entries)"
+          + (report.isLeaving ? " leaving" : ""))
     case .goodbye(let last):
       // A report that does not arrive is noticed by its number (S12).
       lines.append(last == lastReport ? "goodbye" : "goodbye after \(last), not \(lastReport)")
@@ -147,6 +162,7 @@ struct Rig {
     var answer = Welcome(
       conversation: fresh, version: 1, worker: WorkerID(1), timing: timing, stale: stale)
     answer.known = known
+    answer.takesContents = core.identity.store != nil
     apply(.message(.welcome(answer)))
     guard core.counts.conversations == conversationsBefore else { return }
     // That hello had been given up; the next one is answered.

@@ -24,7 +24,7 @@ private struct InProcessSetting: ScenarioSetting {
     let witness = try Witness(of: scenario)
     var submission = scenario.submission(calling: WitnessedOperation.operationType)
     for at in submission.templates.indices { submission.templates[at].payload = witness.argument }
-    return try await InProcessCluster.with(workers: workers, types: types) { [submission] link in
+    return try await InProcessCluster.with(workers: workers, types: types) { [submission] link, _ in
       let graph = try await link.submit(submission)
       try await link.awaitEnd(of: graph)
       let row = try await link.row(of: graph)
@@ -41,14 +41,14 @@ extension ClusterConnection {
     let reply: ClientReply
   }
 
-  fileprivate func submit(_ submission: GraphSubmission) async throws -> GraphID {
+  func submit(_ submission: GraphSubmission) async throws -> GraphID {
     let reply = try await request(.submit(submission))
     guard case .accepted(let graph, _, _) = reply else { throw UnexpectedReply(reply: reply) }
     return graph
   }
 
   /// Follows the graph's events until they tell its end.
-  fileprivate func awaitEnd(of graph: GraphID) async throws {
+  func awaitEnd(of graph: GraphID) async throws {
     let wish = EventSubscription(number: 1, selection: .graph(graph), since: 0, graphsOnly: true)
     for try await batch in events(wish) {
       for case .graphFinished in batch.events.map(\.kind) { return }
@@ -62,7 +62,7 @@ extension ClusterConnection {
     return try #require(rows.first)
   }
 
-  fileprivate func operations(of graph: GraphID) async throws -> [OperationRow] {
+  func operations(of graph: GraphID) async throws -> [OperationRow] {
     let limit = UInt32(Limits.rowsPerReply)
     let reply = try await request(.operations(.graph(graph), after: nil, limit: limit))
     guard case .operations(let rows, false) = reply else { throw UnexpectedReply(reply: reply) }

@@ -16,10 +16,11 @@ import Testing
 enum InProcessCluster {
   private static let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-  /// Runs `body` with a cluster that serves, then ends it in good order.
+  /// Runs `body` with a cluster that serves and its name, then ends it in good order. The workers
+  /// are `w1-NAME`, `w2-NAME` …
   static func with<Result: Sendable>(
     workers: Int, types: OperationRegistry,
-    _ body: (ClusterConnection) async throws -> Result
+    _ body: (ClusterConnection, String) async throws -> Result
   ) async throws -> Result {
     let name = String(UInt64.random(in: 0 ... .max), radix: 36)
     let folder = "/tmp/inprocess-test-\(name)"
@@ -41,7 +42,7 @@ enum InProcessCluster {
       configuration.handlesSignals = false
       return try WorkerThread(Worker(configuration, types: types))
     }
-    let outcome = await outcome(of: body, at: settings.clientEndpoint)
+    let outcome = await outcome(of: { try await body($0, name) }, at: settings.clientEndpoint)
     for thread in threads { #expect(await thread.stop() == .stopped) }
     guard case .stopped = await coordinator.stop() else {
       throw NotServing(end: await coordinator.stop())

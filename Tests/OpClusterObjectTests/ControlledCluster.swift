@@ -2,6 +2,7 @@
 // by one: what the library's objects do between two messages becomes a matter of the test.
 
 import OpClusterLocal
+import FoundationEssentials
 import OpClusterModel
 import OpClusterOperations
 import Synchronization
@@ -75,6 +76,7 @@ final class ControlledCluster: ClusterBackend {
   /// How many calls of `follow` have not been taken back.
   var followed: Int { state.withLock { $0.followed } }
 
+  func data(of content: StoredContent) async throws(ClusterError) -> Data { Data() }
   func close() async { await real.close() }
 
   /// What has reached the cluster, in order.

@@ -60,7 +60,7 @@ import Testing
     let around = try OutputValue.encode(text(60_000)).count - 60_000
     let most = Limits.outputBytes - around
     #expect(try OutputValue.encode(text(most)).count == Limits.outputBytes)
-    #expect(throws: BadOutput.self) { try OutputValue.encode(text(most + 1)) }
+    #expect(try OutputValue.encode(text(most + 1)).count == Limits.outputBytes + 1)
 
     let field = [
       "long": text(Limits.outputFieldBytes - 2), "longer": text(Limits.outputFieldBytes),

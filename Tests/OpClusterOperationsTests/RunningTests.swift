@@ -25,10 +25,6 @@ import Testing
       (Obey.Order.fail, FailureCause.failed, "trouble 3"), (.refuse, .badArgument, "no"),
       (.missInput, .missingInput, "'nobody' left no String; it has no dependencies"),
       (.throwCancellation, .failed, "CancellationError()"),
-      (
-        .tooLarge, .badOutput,
-        "its output has 65559 bytes, more than 65536; leave a reference to larger data"
-      ),
     ])
   func thrownErrors(_ order: Obey.Order, _ cause: FailureCause, _ text: String) async throws {
     let result = try await Rig.run(Obey(order: order))

@@ -38,7 +38,7 @@ struct Publish: RegisteredOperation {
 struct Obey: RegisteredOperation {
   static let typeName = "test.obey"
   enum Order: String, Codable, Sendable {
-    case succeed, fail, waitForFlag, waitForTask, throwCancellation, refuse, missInput, tooLarge
+    case succeed, fail, waitForFlag, waitForTask, throwCancellation, refuse, missInput
     case notANumber, progress, folder
   }
   var order: Order
@@ -54,7 +54,6 @@ struct Obey: RegisteredOperation {
     case .throwCancellation: throw CancellationError()
     case .refuse: throw BadArgument("no")
     case .missInput: return try [context.requireOutput(of: "nobody")]
-    case .tooLarge: return [String(repeating: "x", count: Limits.outputBytes)]
     case .notANumber: _ = try OutputValue.encode(Double.nan)
     case .progress:
       context.reportProgress(0.25, "a quarter")

@@ -343,6 +343,8 @@ final class RackWorld {
     case .learn(let number, let announcement): nodes[at].templates[number] = announcement
     case .forget(let number): nodes[at].templates[number] = nil
     case .forgetGraph: break
+    // It has no store, and is told of no content.
+    case .fetch, .dropFetch, .grant, .revoke, .letGo: break
     case .launch(let launch):
       launched(launch, at)
     case .stop(let attempt):

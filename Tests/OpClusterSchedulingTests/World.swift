@@ -31,6 +31,15 @@ struct FakeWorker {
   var wasToldToDrain = false
   /// It wants to leave by itself, and says so with each report.
   var isLeaving = false
+  /// Where others read from its store; nil: it has none.
+  var store: ContentSource?
+  /// What its next report says of the store.
+  var held: [StoredContent] = []
+  var lost: [ContentDigest] = []
+  /// What it was told about contents.
+  var holders: [ContentHolders] = []
+  var grants: [GrantOrder] = []
+  var released: [ContentDigest] = []
 }
 
 /// When a world checks the invariants.
@@ -166,6 +175,7 @@ struct World {
       executing: worker.executing + worker.outbox.compactMap(\.endedAttempt))
     hello.known = worker.known
     hello.labels = worker.labels
+    hello.store = worker.store
     return .worker(worker.peer, .hello(hello))
   }
 
@@ -183,6 +193,9 @@ struct World {
       ordersTaken: workers[at].ordersTaken)
     report.isLeaving = workers[at].isLeaving
     workers[at].outbox = []
+    report.held = workers[at].held
+    report.lost = workers[at].lost
+    (workers[at].held, workers[at].lost) = ([], [])
     return .worker(workers[at].peer, .report(report))
   }
 
@@ -284,6 +297,9 @@ extension FakeWorker {
       if orders.drain { wasToldToDrain = true }
       assigned += orders.dispatches
       cancels += orders.cancels.map(\.attempt)
+      holders += orders.holders
+      grants += orders.grants
+      released += orders.released
       for attempt in orders.stale { drop(attempt) }
       for attempt in orders.recalls {
         if answersRecalls { answerRecall(attempt) } else { recalls.append(attempt) }

@@ -56,7 +56,7 @@ final class Holder: Sendable {
       store, at: Endpoint(endpoint ?? usual), keys: keys, logger: quiet)
   }
 
-  deinit { server.stop() }
+  deinit { server.end() }
 
   var source: ContentSource {
     ContentSource(endpoint: server.endpoint.address, key: keys?.publicKey.bytes ?? [])
@@ -95,7 +95,7 @@ final class Reader: Sendable {
     ) { [ends] in ends.note($0, $1) }
   }
 
-  deinit { fetcher.stop() }
+  deinit { fetcher.end() }
 
   var identity: ContentReader { keys.map { .key($0.publicKey) } ?? .local }
 

@@ -101,7 +101,7 @@ import Testing
     // Some of it has come before it dies; the second one is told only then.
     let incoming = reader.folder.path + "/store/incoming"
     while try reachedBytes(in: incoming) < 1_000_000 {}
-    first.server.stop()
+    first.server.end()
     second.grant([content], to: reader)
     #expect(reader.wait(for: content) == nil)
     #expect(try reader.bytes(of: content) == bytes)

@@ -26,7 +26,7 @@ import Testing
     .checks("G32"),
     arguments: [
       ("WorkerMessage", Shape.workerMessage), ("CoordinatorMessage", .coordinatorMessage),
-      ("ClientMessage", .clientMessage),
+      ("ClientMessage", .clientMessage), ("ContentRequest", .contentRequest),
     ])
   func everyMessageFieldIsBounded(_ name: String, _ shape: Shape) {
     compare(shape, name, path: name, isWhole: true)

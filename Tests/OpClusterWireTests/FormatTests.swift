@@ -26,7 +26,8 @@ import Testing
 
   /// Generated/ was made from proto/ as it is (deploy/generate-protobuf).
   @Test(arguments: [
-    ("client", ProtoDigest.client), ("journal", ProtoDigest.journal),
+    ("client", ProtoDigest.client), ("content", ProtoDigest.content),
+    ("journal", ProtoDigest.journal),
     ("submission", ProtoDigest.submission), ("worker", ProtoDigest.worker),
   ]) func generatedCodeIsFresh(name: String, digest: String) throws {
     // …/Tests/OpClusterWireTests/FormatTests.swift

@@ -38,6 +38,12 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
       },
       decode: { _ = Wire.encode(try Wire.decodeClientAnswer($0), wording: \.forShell) }),
     FuzzTarget(
+      testDescription: "content request", make: { Wire.encode($0.contentRequest()) },
+      decode: { _ = Wire.encode(try Wire.decodeContentRequest($0)) }),
+    FuzzTarget(
+      testDescription: "content answer", make: { Wire.encode($0.contentAnswer()) },
+      decode: { _ = Wire.encode(try Wire.decodeContentAnswer($0)) }),
+    FuzzTarget(
       testDescription: "records",
       make: { generator in
         Wire.encode(records: generator.many { $0.record($0.below(MessageGenerator.recordKinds)) })

@@ -26,6 +26,50 @@ import Testing
     }
   }
 
+  @Test func contentMessages() throws {
+    for seed in 0..<1_000 {
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let (request, answer) = (generator.contentRequest(), generator.contentAnswer())
+      #expect(try Wire.decodeContentRequest(Wire.encode(request)) == request, "seed \(seed)")
+      #expect(try Wire.decodeContentAnswer(Wire.encode(answer)) == answer, "seed \(seed)")
+    }
+    // The longest piece passes, and a longer one does not.
+    let most = Limits.contentPieceBytes
+    for count in [0, 1, 127, 128, 16_383, 16_384, most, most + 1] {
+      let answer = ContentAnswer.piece(
+        number: 1, offset: 2, [UInt8](repeating: 3, count: count))
+      #expect(
+        (try? Wire.decodeContentAnswer(Wire.encode(answer))) == (count > most ? nil : answer))
+    }
+  }
+
+  /// What the coordinator sees of an output is what is in it, and of broken bytes nothing.
+  @Test func outputs() throws {
+    for seed in 0..<1_000 {
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let output = generator.operationOutput()
+      let bytes = Wire.encode(output: output)
+      #expect(try Wire.decodeOutput(bytes) == output, "seed \(seed)")
+      #expect(OperationOutput.contents(of: bytes) == output.contents, "seed \(seed)")
+      for _ in 0..<20 {
+        let broken = generator.mutated(bytes)
+        let seen = OperationOutput.contents(of: broken)
+        if let read = try? Wire.decodeOutput(broken), !seen.isEmpty {
+          #expect(seen == read.contents, "seed \(seed)")
+        }
+      }
+    }
+    var output = OperationOutput()
+    for count in [Limits.contentsPerOutput, Limits.contentsPerOutput + 1] {
+      output.contents = Array(
+        repeating: StoredContent(
+          digest: try #require(ContentDigest(bytes: [UInt8](repeating: 1, count: 32))), size: 1),
+        count: count)
+      let isTaken = count <= Limits.contentsPerOutput
+      #expect(OperationOutput.contents(of: Wire.encode(output: output)).isEmpty != isTaken)
+    }
+  }
+
   @Test(arguments: 0..<MessageGenerator.clientMessageKinds) func clientMessages(kind: Int) throws {
     for seed in 0..<60 {
       var generator = MessageGenerator(seed: UInt64(seed))

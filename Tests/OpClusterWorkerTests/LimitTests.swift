@@ -10,6 +10,12 @@ import Testing
 @testable import OpClusterWorker
 
 extension WorkerTests {
+  // A store takes a quarter of a small disk, and not more than a store usually needs.
+  @Test func theUsualStoreIsAShareOfTheDisk() {
+    #expect(WorkerStore.usualBytes(ofDisk: 4_000) == 1_000)
+    #expect(WorkerStore.usualBytes(ofDisk: Limits.storeBytes * 4 + 4) == Limits.storeBytes)
+  }
+
   // What the template says wins over what the command says.
   @Test(.checks("G21")) func theTemplatesTimeWins() throws {
     let coordinator = try FakeCoordinator()

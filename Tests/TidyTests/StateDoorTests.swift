@@ -15,8 +15,8 @@ import Testing
     "askRecall", "recallAhead", "markRecalling",
     // Marks of operations, stages and graphs
     "pin", "unpin", "endBackoff", "setUnable", "separate", "markStopped", "own",
-    "takeFailedGraphs", "takeNewKinds", "takeChangedWorkers", "takeChangedQueues",
-    "citedGraphs",
+    "takeFailedGraphs", "takeFreedContents", "takeNewKinds", "takeChangedWorkers",
+    "takeChangedQueues", "citedGraphs",
     // Lines
     "takeLine", "putBack", "enterLine", "parkInGraph", "parkInStage",
     "setService", "visitLine", "closeLine", "reopenLine", "wakeResting",

@@ -1,6 +1,7 @@
 // The interface of this library's objects to a cluster: requests out, events in. Three backends
 // share it, so that the code above is written once. It knows neither them nor the objects.
 
+import FoundationEssentials
 import OpClusterLocal
 import OpClusterModel
 
@@ -20,6 +21,8 @@ protocol ClusterBackend: Sendable {
   func follow(_ graph: GraphID, opened: @escaping @Sendable () -> Void)
   /// Takes one call of `follow` back; the end of the graph takes back all.
   func unfollow(_ graph: GraphID)
+  /// The bytes of a value that lies in a store.
+  func data(of content: StoredContent) async throws(ClusterError) -> Data
   func close() async
 }
 

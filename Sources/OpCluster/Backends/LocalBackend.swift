@@ -1,5 +1,6 @@
 // The cluster in this process, as the objects see it.
 
+import FoundationEssentials
 import OpClusterLocal
 import OpClusterModel
 
@@ -15,6 +16,12 @@ struct LocalBackend: ClusterBackend {
   /// Nothing to do: all events of the process are delivered in any case.
   func follow(_ graph: GraphID, opened: @escaping @Sendable () -> Void) { opened() }
   func unfollow(_ graph: GraphID) {}
+
+  func data(of content: StoredContent) async throws(ClusterError) -> Data {
+    if let value = cluster.value(of: content) { return value }
+    throw ClusterError(
+      .noOutput, "its value of \(content.size) bytes has been dropped: it is kept for a while only")
+  }
 
   func close() async { await cluster.close() }
 }

@@ -1,6 +1,7 @@
 // A cluster behind a connection, as the objects see it: it delivers the events of what this program
 // has submitted, and of what it follows. Any thread.
 
+import FoundationEssentials
 import OpClusterClient
 import OpClusterLocal
 import OpClusterModel
@@ -39,6 +40,14 @@ final class RemoteBackend: ClusterBackend {
 
   func send(_ request: ClientRequest, _ handler: @escaping ReplyHandler) {
     connection.send(request) { handler($0.mapError(ClusterError.init)) }
+  }
+
+  func data(of content: StoredContent) async throws(ClusterError) -> Data {
+    do throws(ClientError) {
+      return try await connection.data(of: content)
+    } catch {
+      throw ClusterError(error)
+    }
   }
 
   func follow(_ graph: GraphID, opened: @escaping @Sendable () -> Void) {

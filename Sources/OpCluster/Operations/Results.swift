@@ -2,6 +2,7 @@
 
 public import OpClusterModel
 public import OpClusterOperations
+import FoundationEssentials
 import OpClusterWire
 import Synchronization
 
@@ -23,12 +24,19 @@ public enum OperationResult: Sendable {
 public struct OperationOutput: Hashable, Sendable {
   public var bytes: [UInt8]
 
-  /// - Throws: `wrongType` if it is a value of another type.
+  /// - Throws: `wrongType` if it is a value of another type, or one that is too large for a
+  ///   message: `ClusterOperation.output` brings that here.
   public func decode<Value: Decodable>(
     _ type: Value.Type = Value.self
   ) throws(ClusterError) -> Value {
+    try decode(type, contents: .none)
+  }
+
+  fileprivate func decode<Value: Decodable>(
+    _ type: Value.Type, contents: OperationContents
+  ) throws(ClusterError) -> Value {
     do {
-      return try OutputValue.decode(type, from: bytes)
+      return try OutputValue.decode(type, from: bytes, contents: contents)
     } catch {
       throw ClusterError(.wrongType, "\(error)")
     }
@@ -86,7 +94,7 @@ extension ClusterOperation {
   ) async throws(ClusterError) -> Value {
     try await waitUntilFinished()
     switch try await result() {
-    case .value(let output): return try output.decode(type)
+    case .value(let output): return try output.decode(type, contents: await contents(of: output))
     case .void:
       if let nothing = NoOutput() as? Value { return nothing }
       throw noOutput("it left nothing")
@@ -95,6 +103,17 @@ extension ClusterOperation {
     case .lost: throw noOutput("it was lost with its worker")
     case .failed(let failure): throw noOutput("it failed: \(failure)")
     }
+  }
+
+  /// The values of an output that lie in stores, brought here.
+  private func contents(
+    of output: OperationOutput
+  ) async throws(ClusterError) -> OperationContents {
+    let named = OpClusterModel.OperationOutput.contents(of: output.bytes)
+    guard !named.isEmpty, let (cluster, _) = place else { return .none }
+    var found: [ContentDigest: Data] = [:]
+    for content in named { found[content.digest] = try await cluster.backend.data(of: content) }
+    return OperationContents { [found] in found[$0] }
   }
 
   private func noOutput(_ why: String) -> ClusterError {

@@ -34,6 +34,22 @@ package enum Folders {
     }
   }
 
+  /// Lets everybody pass and list a folder.
+  static func letPass(_ path: String) throws(Problem) {
+    if unsafe chmod(path, 0o755) != 0 { throw problem("cannot open the folder '\(path)'") }
+  }
+
+  /// Makes a file that was not there.
+  static func makeFile(_ path: String, with bytes: [UInt8]) throws(Problem) {
+    let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+    let file = unsafe open(path, flags, 0o600)
+    guard file >= 0 else { throw problem("cannot make '\(path)'") }
+    defer { close(file) }
+    if FileDescriptor(file).writeAll(bytes) != nil { throw problem("cannot write '\(path)'") }
+  }
+
+  static func removeFile(_ path: String) { _ = unsafe unlink(path) }
+
   /// Appends to a file in one write, so that lines of several threads do not mix. Creates the file
   /// if needed.
   static func append(_ text: String, to path: String) {

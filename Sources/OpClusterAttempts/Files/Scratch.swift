@@ -15,6 +15,8 @@
 //   SCRATCH/tasks/12.7.1/    of a registered operation that asks for a folder
 //   SCRATCH/tasks/12.7.1.3/  of one that is block 3 of an attempt
 //   SCRATCH/tasks/1000/      has those of operations that run as account 1000
+//   SCRATCH/inputs/12.7.1/   contents of other operations that a running attempt reads
+//   SCRATCH/store/           the worker's store; it stays
 //
 // If operations run as other accounts than the worker, these may pass the folders but not list or
 // change them. The worker makes everything that they write (a slot, its files, logs) and gives it
@@ -159,7 +161,7 @@ package final class Scratch {
   /// of that worker runs.
   package func clear() throws(WorkerError) {
     do throws(Folders.Problem) {
-      for name in ["slots", "tasks"] {
+      for name in ["slots", "tasks", "inputs"] {
         if !Folders.removeTree("\(path)/\(name)") {
           let cause = Folders.problem("cannot clear '\(path)/\(name)'")
           logger.error("\(cause); what is left there is not used")
@@ -274,6 +276,16 @@ package final class Scratch {
   func taskFolder(_ part: Part) -> String {
     Self.taskFolder(part.folderName, in: tasksFolder(of: nil))
   }
+
+  /// The folder of the contents that a running attempt reads.
+  func inputFolder(_ attempt: AttemptID) -> String { Self.inputFolder(attempt, in: path) }
+
+  static func inputFolder(_ attempt: AttemptID, in scratch: String) -> String {
+    "\(scratch)/inputs/\(Part(attempt: attempt).folderName)"
+  }
+
+  /// The folder of the worker's store.
+  package var storeFolder: String { "\(path)/store" }
 
   static func taskFolder(_ name: String, in tasks: String) -> String { "\(tasks)/\(name)" }
 

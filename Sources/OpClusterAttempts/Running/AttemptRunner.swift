@@ -24,6 +24,11 @@ package final class AttemptRunner {
   package var home: OperationHome {
     didSet { children?.home = home }
   }
+  private let store: AttemptStore?
+  /// Attempts that read contents of the store.
+  private var readers: Set<AttemptID> = []
+  /// What was kept in the store, since the last `takeKept`.
+  private var kept: [StoredContent] = []
   private var blockRuns: [AttemptID: BlockRun] = [:]
   /// Attempts with blocks that have ended in this turn.
   private var advanced: Set<AttemptID> = []
@@ -41,24 +46,27 @@ package final class AttemptRunner {
     var isGrace: Bool
   }
 
-  /// - Parameter childCommand: Starts this program as a child; nil: there are no children.
+  /// - Parameters:
+  ///   - store: Keeps values that are too large for a message; nil: such an output is an error.
+  ///   - childCommand: Starts this program as a child; nil: there are no children.
   package init(
     host: ProcessHost, scratch: Scratch, session: UInt64, types registry: OperationRegistry,
     home: OperationHome = .none, logger: Logger, childCommand: [String]? = nil,
     limits: OperationLimits = OperationLimits(), childIdleTime: Span = .seconds(60),
-    runAs: OperationAccount = .worker, isLibrary: Bool = false
+    runAs: OperationAccount = .worker, isLibrary: Bool = false, store: AttemptStore? = nil
   ) throws(SystemError) {
+    self.store = store
     self.isLibrary = isLibrary
     self.home = home
     self.host = host
     self.scratch = scratch
     self.registry = registry
-    tasks = try TaskRunner(registry, scratch: scratch, logger: logger)
+    tasks = try TaskRunner(registry, scratch: scratch, store: store, logger: logger)
     let accounts = OperationAccounts(runAs)
     children = childCommand.map {
       ChildPool(
         host: host, scratch: scratch, command: $0, limits: limits, accounts: accounts,
-        idleTime: childIdleTime, logger: logger)
+        idleTime: childIdleTime, store: store, logger: logger)
     }
     commands = CommandRunner(
       host: host, scratch: scratch, session: session, limits: limits, accounts: accounts)
@@ -95,6 +103,37 @@ package final class AttemptRunner {
 
   /// Starts an attempt; returns its result if it has ended already.
   package func start(_ job: Job, argument: [UInt8], at now: Instant) -> AttemptResult? {
+    let contents = job.contents
+    if !contents.isEmpty {
+      do throws(AttemptProblem) {
+        guard let store else {
+          throw AttemptProblem(cause: .cannotStart, message: "this worker has no store")
+        }
+        try store.layOut(contents, in: scratch.inputFolder(job.attempt))
+        readers.insert(job.attempt)
+      } catch {
+        return error.result
+      }
+    }
+    let result = begin(job, argument: argument, at: now)
+    if result != nil { forgetInputs(of: job.attempt) }
+    return result
+  }
+
+  private func forgetInputs(of attempt: AttemptID) {
+    guard !readers.isEmpty, readers.remove(attempt) != nil else { return }
+    scratch.removeLater(scratch.inputFolder(attempt))
+  }
+
+  /// Returns what was kept in the store since the last call. Call it after `collect`, before the
+  /// ends that it returned are told.
+  package func takeKept() -> [StoredContent] {
+    if kept.isEmpty { return [] }
+    defer { kept = [] }
+    return kept
+  }
+
+  private func begin(_ job: Job, argument: [UInt8], at now: Instant) -> AttemptResult? {
     let whole = Part(attempt: job.attempt)
     switch job.template.work {
     case .nothing: return .success
@@ -253,7 +292,8 @@ package final class AttemptRunner {
     }
     for news in news {
       switch news {
-      case .ended(let part, let result): finish(part, result, at: now, &ended)
+      case .ended(let part, let result, nil): finish(part, result, at: now, &ended)
+      case .ended(let part, let result, let value?): tasks.keep(part, result, valueAt: value)
       case .progress(let part, let fraction, let text):
         if part.isWhole { progress(part.attempt, fraction, text) }
       }
@@ -262,12 +302,16 @@ package final class AttemptRunner {
     where part.isWhole {
       progress(part.attempt, fraction, text)
     }
-    for (part, result) in tasks.takeEnded() { finish(part, result, at: now, &ended) }
+    for (part, result, more) in tasks.takeEnded() {
+      kept += more
+      finish(part, result, at: now, &ended)
+    }
     for attempt in advanced {
       guard let news = blockRuns[attempt]?.progress else { continue }
       progress(attempt, news.fraction, news.text)
     }
     advanced.removeAll()
+    if !readers.isEmpty { for (attempt, _) in ended { forgetInputs(of: attempt) } }
     return ended
   }
 

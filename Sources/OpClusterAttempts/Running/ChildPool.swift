@@ -11,7 +11,8 @@ import OpClusterWire
 
 /// The reports of children.
 enum ChildNews {
-  case ended(Part, AttemptResult)
+  /// With the file in which the child has left a value that is too large for a message.
+  case ended(Part, AttemptResult, value: String?)
   case progress(Part, Double, String)
 }
 
@@ -28,6 +29,8 @@ final class ChildPool {
     var idleSince = Instant.zero
     /// The cluster's address that the child has.
     var endpoint = ""
+    /// Whether it was told that there is a store.
+    var mayKeep = false
     /// Killed, or released: it gets no more work.
     var isCondemned = false
     /// The result of an exclusive part; reported when the child and all its processes are gone.
@@ -65,6 +68,7 @@ final class ChildPool {
   private let command: [String]
   private let limits: OperationLimits
   private let accounts: OperationAccounts
+  private let store: AttemptStore?
   private let logger: Logger
   /// The cluster's address, sent to a child with its next attempt.
   var home = OperationHome.none
@@ -75,8 +79,9 @@ final class ChildPool {
 
   init(
     host: ProcessHost, scratch: Scratch, command: [String], limits: OperationLimits,
-    accounts: OperationAccounts, idleTime: Span, logger: Logger
+    accounts: OperationAccounts, idleTime: Span, store: AttemptStore?, logger: Logger
   ) {
+    self.store = store
     self.accounts = accounts
     self.idleTime = idleTime
     self.logger = logger
@@ -117,9 +122,13 @@ final class ChildPool {
       child.part = part
       child.startedAt = WallTime(milliseconds: WallClock.now())
       busy[part] = child.reference.token
-      if case .endpoint(let endpoint) = home, endpoint != child.endpoint {
-        child.endpoint = endpoint
-        child.channel.send(bytes(of: .welcome(ChildWords.welcome(endpoint))))
+      var endpoint = child.endpoint
+      if case .endpoint(let known) = home { endpoint = known }
+      // The output of a block is a part of the operation's.
+      let mayKeep = part.isWhole && store?.mayKeep == true
+      if endpoint != child.endpoint || mayKeep != child.mayKeep {
+        (child.endpoint, child.mayKeep) = (endpoint, mayKeep)
+        child.channel.send(bytes(of: .welcome(ChildWords.welcome(endpoint, mayKeep: mayKeep))))
       }
       child.channel.send(frame)
       return nil
@@ -257,7 +266,7 @@ final class ChildPool {
       if !child.isCondemned { condemn(child) }
     case .finished(part.attempt, let result):
       release(child, part, at: now)
-      news.append(.ended(part, result))
+      news.append(.ended(part, result, value: valueFile(of: result, part, child)))
     case .progress(part.attempt, let fraction, let text):
       news.append(.progress(part, fraction, text))
     // Reports of an operation that has already returned.
@@ -300,7 +309,9 @@ final class ChildPool {
     let name = Part(attempt: part.attempt).folderName
     let folder = Scratch.taskFolder(name, in: tasks) + ".\(end.reference.process)"
     if Folders.size(of: folder) != nil { scratch.removeLater(folder) }
-    if let result = child.result { return news + [.ended(part, result)] }
+    if let result = child.result {
+      return news + [.ended(part, result, value: valueFile(of: result, part, child))]
+    }
     var result = Self.result(of: end.status)
     if let verdict = verdict(on: end, child.kind) { result = verdict }
     let words = LogFiles.lastWords(
@@ -313,7 +324,16 @@ final class ChildPool {
     }
     result.startedAt = child.startedAt
     result.endedAt = WallTime(milliseconds: WallClock.now())
-    return news + [.ended(part, result)]
+    return news + [.ended(part, result, value: nil)]
+  }
+
+  /// The file of a value that the child has left there instead of in its result.
+  private func valueFile(of result: AttemptResult, _ part: Part, _ child: Child) -> String? {
+    guard store != nil, result.isSuccess, !OperationOutput.contents(of: result.output).isEmpty
+    else { return nil }
+    return ChildWords.valueFile(
+      of: part.folderName, in: scratch.tasksFolder(of: child.kind.account),
+      child: child.reference.process)
   }
 
   /// Returns the result if the child's limits caused the end.

@@ -18,11 +18,18 @@ enum ChildWords {
   static let conversation = Conversation(
     epoch: Epoch(1), session: WorkerSession(1), increment: 1)
 
-  /// Encodes the address for clients.
-  static func welcome(_ endpoint: String) -> Welcome {
-    Welcome(
+  /// Encodes the address for clients, and whether large values may be left in files.
+  static func welcome(_ endpoint: String, mayKeep: Bool) -> Welcome {
+    var welcome = Welcome(
       conversation: conversation, version: 1, worker: WorkerID(1), timing: Timing(),
       clientEndpoint: endpoint)
+    welcome.takesContents = mayKeep
+    return welcome
+  }
+
+  /// Where a child leaves a value that is too large for a message.
+  static func valueFile(of part: String, in tasks: String, child process: Int32) -> String {
+    "\(tasks)/\(part).\(process).value"
   }
 
   /// Encodes a line of an operation's log: its level as a number, and its text.
@@ -130,12 +137,15 @@ private final class ChildServer: Sendable {
   func run() -> Never {
     StandardStreams.redirect(output: nil, error: nil)
     var home = OperationHome.none
+    var mayKeep = false
     taking: while let frame = channel.receive() {
       switch try? Wire.decodeCoordinatorMessage(frame) {
-      case .welcome(let welcome): home = .endpoint(welcome.clientEndpoint)
+      case .welcome(let welcome):
+        home = welcome.clientEndpoint.isEmpty ? .none : .endpoint(welcome.clientEndpoint)
+        mayKeep = welcome.takesContents
       case .orders(let orders):
         for (template, dispatch) in zip(orders.templates, orders.dispatches) {
-          start(template, dispatch, home)
+          start(template, dispatch, home, mayKeep: mayKeep)
         }
         for cancel in orders.cancels { stop(cancel.attempt) }
       case .refused, .logRequest, nil: break taking
@@ -150,7 +160,8 @@ private final class ChildServer: Sendable {
   }
 
   private func start(
-    _ announcement: TemplateAnnouncement, _ dispatch: Dispatch, _ home: OperationHome
+    _ announcement: TemplateAnnouncement, _ dispatch: Dispatch, _ home: OperationHome,
+    mayKeep: Bool
   ) {
     guard case .call(let type) = announcement.work else { return }
     let attempt = dispatch.attempt
@@ -161,28 +172,46 @@ private final class ChildServer: Sendable {
       attempt: attempt, run: dispatch.run, ownQueueName: dispatch.queueName,
       template: PreparedTemplate(announcement), inputs: dispatch.inputs,
       gpus: OwnProcess.variable(GPUVariables.own)?.split(separator: ",").map(String.init))
-    let folder = Scratch.taskFolder(Part(attempt: attempt).folderName, in: tasks)
+    let name = Part(attempt: attempt).folderName
+    let folder = Scratch.taskFolder(name, in: tasks)
+    let value = mayKeep ? ChildWords.valueFile(of: name, in: tasks, child: getpid()) : nil
     let logger = Logger(label: "operation") { [channel] _ in ChildLog(channel) }
     running.withLock { $0 = (attempt, nil) }
     let started = registry.start(
       type, argument: dispatch.argument,
-      context: job.context(scratch: folder + ".\(getpid())", home: home, logger: logger) {
+      context: job.context(
+        scratch: folder + ".\(getpid())", inputs: Scratch.inputFolder(attempt, in: scratch),
+        home: home, logger: logger
+      ) {
         [self] fraction, text in tell(attempt, fraction, text)
       },
       qos: announcement.qos
-    ) { [self] result in ended(attempt, result) }
+    ) { [self] result in ended(attempt, result, value) }
     switch started {
-    case .ended(let result): ended(attempt, result)
+    case .ended(let result): ended(attempt, result, nil)
     case .running(let work):
       // The attempt may have ended already.
       running.withLock { if $0 != nil { $0?.work = work } }
     }
   }
 
-  private func ended(_ attempt: AttemptID, _ result: AttemptResult) {
+  /// - Parameter value: The file for a value that is too large for a message; nil: there is no
+  ///   store.
+  private func ended(_ attempt: AttemptID, _ result: AttemptResult, _ value: String?) {
+    let (fitting, _) = result.fittingMessages(
+      keep: value.map { path in { bytes in try Self.leave(bytes, at: path) } })
     running.withLock { $0 = nil }
     StandardStreams.redirect(output: nil, error: nil)
-    send(.finished(attempt, result))
+    send(.finished(attempt, fitting))
+  }
+
+  /// The worker reads the file, and names it by its digest.
+  private static func leave(_ bytes: [UInt8], at path: String) throws -> StoredContent {
+    try Folders.makeFile(path, with: bytes)
+    guard let unnamed = ContentDigest(bytes: [UInt8](repeating: 0, count: 32)) else {
+      preconditionFailure("a digest has 32 bytes")
+    }
+    return StoredContent(digest: unnamed, size: Int64(bytes.count))
   }
 
   private func tell(_ attempt: AttemptID, _ fraction: Double, _ text: String) {

@@ -2,9 +2,9 @@
 // without a cluster. A thread of its own owns the processes; every call comes from any thread and
 // returns at once.
 
-public import Logging
+package import Logging
 public import OpClusterModel
-public import OpClusterOperations
+package import OpClusterOperations
 import OpClusterProcesses
 import OpClusterSystem
 import Synchronization
@@ -26,14 +26,15 @@ public final class CommandExecutor: Sendable {
   /// - Parameters:
   ///   - types: The types that calls may name.
   ///   - home: The cluster's address for those calls.
+  ///   - store: Keeps values of those calls that are too large for a message.
   ///   - logger: Receives the log lines of those calls.
   ///   - onProgress: Called with the progress of a registered operation, on the executor's thread.
   ///   - onEnd: Called once for each start, on the executor's thread.
   /// - Throws: An error if the machine has no room for a thread or a descriptor. Without room for a
   ///   folder each start ends as `.cannotStart`.
-  public init(
+  package init(
     types registry: OperationRegistry = OperationRegistry(), home: OperationHome = .none,
-    logger: Logger = Logger(label: "opcluster"),
+    store: AttemptStore? = nil, logger: Logger = Logger(label: "opcluster"),
     onProgress: @escaping @Sendable (AttemptID, Double, String) -> Void = { _, _, _ in },
     onEnd: @escaping @Sendable (AttemptID, AttemptResult) -> Void
   ) throws(WorkerError) {
@@ -45,7 +46,7 @@ public final class CommandExecutor: Sendable {
       let orders = try Mailbox<ExecutorOrder>(capacity: .max)
       self.orders = orders
       thread = try startThread(name: "commands") {
-        ExecutorLoop(folder, registry, home, logger, orders, onProgress, onEnd).run()
+        ExecutorLoop(folder, registry, home, store, logger, orders, onProgress, onEnd).run()
       }
     } catch {
       throw WorkerError(.machine, error.description)

@@ -34,8 +34,8 @@ final class ExecutorLoop {
   private var isEnding = false
 
   init(
-    _ folder: String, _ registry: OperationRegistry, _ home: OperationHome, _ logger: Logger,
-    _ orders: Mailbox<ExecutorOrder>,
+    _ folder: String, _ registry: OperationRegistry, _ home: OperationHome,
+    _ store: AttemptStore?, _ logger: Logger, _ orders: Mailbox<ExecutorOrder>,
     _ onProgress: @escaping @Sendable (AttemptID, Double, String) -> Void,
     _ onEnd: @escaping @Sendable (AttemptID, AttemptResult) -> Void
   ) {
@@ -44,14 +44,15 @@ final class ExecutorLoop {
     self.onProgress = onProgress
     self.onEnd = onEnd
     do throws(WorkerError) {
-      attempts = .success(try Self.open(folder, registry, home, logger))
+      attempts = .success(try Self.open(folder, registry, home, store, logger))
     } catch {
       attempts = .failure(error)
     }
   }
 
   private static func open(
-    _ folder: String, _ registry: OperationRegistry, _ home: OperationHome, _ logger: Logger
+    _ folder: String, _ registry: OperationRegistry, _ home: OperationHome,
+    _ store: AttemptStore?, _ logger: Logger
   ) throws(WorkerError) -> AttemptRunner {
     let scratch = try Scratch(folder, logger: logger)
     try scratch.clear()
@@ -67,7 +68,7 @@ final class ExecutorLoop {
       let host = try ProcessHost(fence: fence, adoptsOrphans: false)
       return try AttemptRunner(
         host: host, scratch: scratch, session: session, types: registry, home: home,
-        logger: logger, childCommand: ChildProgram.command, isLibrary: true)
+        logger: logger, childCommand: ChildProgram.command, isLibrary: true, store: store)
     } catch {
       throw WorkerError(.machine, "\(error)")
     }
@@ -129,6 +130,8 @@ final class ExecutorLoop {
     let ended = attempts.collect(at: now, progress: onProgress)
     // The executor reports the end even if processes survive.
     _ = attempts.takeSurvivals()
+    // Who asked for the attempt finds what was kept in its result.
+    _ = attempts.takeKept()
     // Move the logs before the end is reported, so that a reader finds them.
     attempts.tidy()
     for (attempt, result) in ended {

@@ -26,6 +26,12 @@ package struct Job: Sendable {
     self.gpus = gpus
   }
 
+  /// The contents that its inputs name.
+  var contents: [StoredContent] {
+    var seen: Set<ContentDigest> = []
+    return inputs.flatMap(\.contents).filter { seen.insert($0.digest).inserted }
+  }
+
   var announcement: TemplateAnnouncement { template.announcement }
   /// The name of the operation's queue.
   var queueName: String { ownQueueName ?? announcement.queueName }

@@ -8,7 +8,8 @@ import OpClusterSystem
 
 /// The news of a task for the loop.
 enum TaskNews: Sendable {
-  case ended(Part, AttemptResult)
+  /// With what was kept of it in the store.
+  case ended(Part, AttemptResult, [StoredContent])
   case progress(Part, fraction: Double, text: String)
 }
 
@@ -21,33 +22,54 @@ final class TaskRunner {
   private let scratch: Scratch
   private let logger: Logger
   private var running: [Part: RunningAttempt] = [:]
+  /// Parts of children whose values are being kept.
+  private var keeping: Set<Part> = []
+  private let store: AttemptStore?
+  private let keeper: ValueKeeper?
 
   init(
-    _ registry: OperationRegistry, scratch: Scratch, logger: Logger
+    _ registry: OperationRegistry, scratch: Scratch, store: AttemptStore?, logger: Logger
   ) throws(SystemError) {
+    self.store = store
     self.registry = registry
     self.scratch = scratch
     self.logger = logger
-    ends = try Mailbox(capacity: .max)
+    let ends = try Mailbox<TaskNews>(capacity: .max)
+    self.ends = ends
+    keeper = store.map { ValueKeeper($0, ends: ends) }
     progress = try Mailbox(capacity: 1_024)
   }
 
-  func isRunning(_ part: Part) -> Bool { running[part] != nil }
+  func isRunning(_ part: Part) -> Bool { running[part] != nil || keeping.contains(part) }
+
+  /// Keeps the value that a child has left in a file; the end follows.
+  func keep(_ part: Part, _ result: AttemptResult, valueAt path: String) {
+    guard let keeper else { preconditionFailure("a child kept a value without a store") }
+    keeping.insert(part)
+    keeper.keep(part, result, valueAt: path)
+  }
 
   /// Starts the work; returns its result if it has ended already.
   func start(
     _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8], home: OperationHome
   ) -> AttemptResult? {
     let (ends, progress) = (ends, progress)
+    // The output of a block is a part of the operation's.
+    let store = part.isWhole ? store : nil
     let started = registry.start(
       type, argument: argument,
       context: job.context(
-        scratch: scratch.taskFolder(part), home: home, logger: logger(for: part.attempt)
+        scratch: scratch.taskFolder(part), inputs: scratch.inputFolder(part.attempt), home: home,
+        logger: logger(for: part.attempt)
       ) {
         _ = progress.post(.progress(part, fraction: $0, text: $1))
       },
       qos: job.announcement.qos
-    ) { result in _ = ends.post(.ended(part, result)) }
+    ) { result in
+      // On the task's thread: the disk may be slow.
+      let (fitting, kept) = store?.fitting(result) ?? result.fittingMessages(keep: nil)
+      _ = ends.post(.ended(part, fitting, kept))
+    }
     switch started {
     case .ended(let result): return result
     case .running(let work):
@@ -77,13 +99,14 @@ final class TaskRunner {
   }
 
   /// Returns the tasks that have ended since the last call.
-  func takeEnded() -> [(Part, AttemptResult)] {
-    guard !running.isEmpty else { return [] }
+  func takeEnded() -> [(Part, AttemptResult, [StoredContent])] {
+    guard !running.isEmpty || !keeping.isEmpty else { return [] }
     var news: [TaskNews] = []
     ends.takeAll(into: &news)
     return news.compactMap { news in
-      guard case .ended(let part, let result) = news else { return nil }
-      return running.removeValue(forKey: part).map { _ in (part, result) }
+      guard case .ended(let part, let result, let kept) = news else { return nil }
+      let isKnown = running.removeValue(forKey: part) != nil || keeping.remove(part) != nil
+      return isKnown ? (part, result, kept) : nil
     }
   }
 }
@@ -91,7 +114,7 @@ final class TaskRunner {
 extension Job {
   /// The context of a registered operation of this job.
   func context(
-    scratch folder: String, home: OperationHome, logger: Logger,
+    scratch folder: String, inputs inputFolder: String, home: OperationHome, logger: Logger,
     say: @escaping @Sendable (Double, String) -> Void
   ) -> OperationContext {
     OperationContext(
@@ -103,6 +126,7 @@ extension Job {
           try Folders.makeEmpty(folder)
           return folder
         }, remove: { Folders.removeTree($0) }),
+      contents: OperationContents(in: inputFolder),
       onProgress: say)
   }
 }

@@ -17,6 +17,9 @@ extension CoordinatorLoop {
   /// Adds the submitter's name to a submission: as a label for people, and in front of its key, so
   /// that equal keys of two submitters do not collide (G19).
   func owned(_ request: ClientRequest, by peer: PeerID) -> ClientRequest {
+    if case .locate(let digests, _) = request {
+      return .locate(digests, reader: clients.peers[peer]?.key?.bytes ?? [])
+    }
     guard case .submit(var submission) = request else { return request }
     // Removes the client's own label: workers may run the operations under the account of that
     // name.

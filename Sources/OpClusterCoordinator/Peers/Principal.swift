@@ -67,7 +67,7 @@ extension ClientRequest {
       .steer
     case .drainWorker, .resumeWorker, .forgetWorker: .administer
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers,
-      .configuration, .ping, .log, .subscribe, .grantCredit, .unsubscribe:
+      .configuration, .ping, .log, .locate, .subscribe, .grantCredit, .unsubscribe:
       .read
     case .enrol: .enrol
     }

@@ -75,6 +75,7 @@ extension FailureCause {
     case .badArgument: "bad_argument"
     case .unknownType: "unknown_type"
     case .missingInput: "missing_input"
+    case .inputUnavailable: "input_unavailable"
     case .badOutput: "bad_output"
     case .workerStopped: "worker_stopped"
     }
@@ -93,6 +94,7 @@ extension FailureCause {
     case .badArgument: "its argument could not be decoded"
     case .unknownType: "no such operation type at the worker"
     case .missingInput: "an output that it needs is absent"
+    case .inputUnavailable: "no worker has an output that it needs"
     case .badOutput: "its outputs are too large or malformed"
     case .workerStopped: "its worker stopped in good order"
     }
@@ -102,7 +104,9 @@ extension FailureCause {
   var hasStatus: Bool {
     switch self {
     case .none, .failed, .timeout, .signal, .outOfMemory, .badOutput: true
-    case .lost, .cannotStart, .badArgument, .unknownType, .missingInput, .workerStopped: false
+    case .lost, .cannotStart, .badArgument, .unknownType, .missingInput, .inputUnavailable,
+      .workerStopped:
+      false
     }
   }
 }

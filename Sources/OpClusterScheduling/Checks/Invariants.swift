@@ -83,8 +83,18 @@ extension Scheduler {
       && classes[withheld.key].users > 0
   }
 
-  /// The counted bytes of outputs equal their sum.
+  /// The counted bytes of outputs equal their sum, and what has to stay in stores is what they
+  /// name.
   private func checkOutputs() -> String? {
+    var named = ContentPins()
+    for number in graphs.numbers {
+      for output in graphs[number].outputs.values {
+        named.pinAll(OperationOutput.contents(of: output))
+      }
+    }
+    if named.counts != state.pins.counts {
+      return "contents: \(state.pins.count) are needed, found \(named.count)"
+    }
     let living = graphs.numbers.reduce(0) { $0 + graphs[$1].outputExcess }
     let remembered = state.endedOrder.reduce(0) { $0 + (ended[$1]?.outputBytes ?? 0) }
     if living == state.outputAccounts.living, remembered == state.outputAccounts.remembered {

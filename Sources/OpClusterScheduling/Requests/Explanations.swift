@@ -148,6 +148,7 @@ extension Scheduler {
       return lines + ["max_parallel: \(bound) of its elements run already"]
     }
     if lines.isEmpty, let doubt = doubtLine(id) { return [.init(doubt)] }
+    if let content = contentLine(id) { return [.init(content)] }
     let rest = lines.isEmpty ? placementLines(id, at: now) : lines
     return abstentionLines(id).map { .init($0) } + rest
   }

@@ -81,6 +81,8 @@ extension Scheduler {
       return .now(try resume(name, into: &turn))
     case .forgetWorker(let name):
       return .now(try forget(name))
+    case .locate(let digests, let reader):
+      return .now(.located(locate(digests, for: reader, into: &turn)))
     case .removeGraphs(let graphs):
       return .now(try removeGraphs(asker, graphs, into: &turn))
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .configuration,

@@ -48,6 +48,10 @@ extension ClusterState {
   /// kept.
   mutating func keep(_ output: [UInt8], of id: OperationID) {
     let graph = id.graph.number
+    pins.pinAll(OperationOutput.contents(of: output))
+    if let before = graphs[graph].outputs[id.index] {
+      pins.unpinAll(OperationOutput.contents(of: before))
+    }
     let before = graphs[graph].outputExcess
     graphs[graph].keep(output, of: id.index)
     outputAccounts.change(id.graph, by: graphs[graph].outputExcess - before)
@@ -106,6 +110,20 @@ extension ClusterState {
         + "kept for one client and \(Limits.keptOutputBytes >> 20) for all",
       hint: "wait until other graphs have ended", retryAfter: .seconds(5), lacksRoom: true)
   }
+
+  /// Lets go of the contents that the outputs of an ended graph name. They may still be read for as
+  /// long as somebody has them.
+  mutating func letGoContents(of graph: Graph) {
+    if pins.isEmpty { return }
+    for output in graph.outputs.values {
+      let contents = OperationOutput.contents(of: output)
+      if contents.isEmpty { continue }
+      remembersContents = true
+      pins.unpinAll(contents)
+    }
+  }
+
+  mutating func takeFreedContents() -> [ContentDigest] { pins.takeFreed() }
 
   // MARK: - Ended graphs
 

@@ -271,8 +271,12 @@ extension Scheduler {
   ) -> (workers: [UInt32], isRestricted: Bool)? {
     let doubt = doubt(about: run)
     let graph = run.graph.number
+    let needsStore =
+      !holders.without.isEmpty
+      && mayNeedContents(graph, graphs[graph].stageNumber(of: run.first))
+      && needsContents(OperationID(graph: run.graph, index: run.first))
     let isPeculiar =
-      doubt != .none
+      doubt != .none || needsStore
       || !graphs[graph].unable.isEmpty && graphs[graph].unable[run.first] != nil
       || !graphs[graph].avoided.isEmpty && graphs[graph].avoided[run.first] != nil
     // The usual case costs no look at any worker: the index chooses among all.
@@ -281,7 +285,8 @@ extension Scheduler {
     let all = pool ?? workers.numbers.filter { takesWork($0) }
     // The workers that could not start it, and those that it avoids after failures there, are left
     // out.
-    let able = workers(all, ableToStart: run)
+    let reaching = needsStore ? all.filter { !holders.without.contains($0) } : all
+    let able = workers(reaching, ableToStart: run)
     return (
       workers(able, admitting: doubt),
       isRestricted: doubt != .none || able.count < all.count
@@ -354,8 +359,15 @@ extension Scheduler {
       inputs = self.inputs(of: id, stage)
       if let lack = lack(of: inputs) {
         // A waiting operation may be sent ahead, but fails only at its own time.
-        if awaits.isEmpty { refuseInputs(id, lack, into: &turn) }
+        if awaits.isEmpty { refuseInputs(id, .missingInput, lack, into: &turn) }
         return false
+      }
+      if mayNeedContents(graph, stage) {
+        if let content = missingContent(of: inputs, for: worker) {
+          if awaits.isEmpty { awaitContent(id, content, at: turn.now) }
+          return false
+        }
+        tellHolders(of: inputs, to: worker, into: &turn)
       }
     }
     commit(.dispatched(worker), id, into: &turn)
@@ -379,11 +391,11 @@ extension Scheduler {
 
   /// Fails an operation whose inputs cannot be delivered, without an attempt (S138). The search
   /// goes back over this turn's history only.
-  private mutating func refuseInputs(
-    _ id: OperationID, _ lack: String, into turn: inout SchedulingTurn
+  mutating func refuseInputs(
+    _ id: OperationID, _ cause: FailureCause, _ lack: String, into turn: inout SchedulingTurn
   ) {
     var result = AttemptResult()
-    result.cause = .missingInput
+    result.cause = cause
     result.diagnostic = lack
     commit(.finished(id, result), into: &turn)
     // Adds the reason for people, because no attempt was made that could report it.

@@ -135,12 +135,14 @@ extension Scheduler {
     endTrouble(of: number)
     forgetTold(to: number)
     conversations[number].begin(peer, hello, number: lastConversation, at: turn.now)
+    holders.begin(number, hasStore: hello.store != nil)
     compareWithKinds(number)
     let stale = reconcile(worker, hello, into: &turn)
     var welcome = Welcome(
       conversation: conversationNow(with: worker), version: version, worker: worker,
       timing: timing, stale: stale, clientEndpoint: clientEndpoint)
     welcome.known = state.mark(lastCommit)
+    welcome.takesContents = hello.store != nil
     turn.afterDurable.append(.toWorker(peer, .welcome(welcome)))
     conversations[number].welcomedIn = turn.commit
     turn.welcomed.append(number)

@@ -33,6 +33,7 @@ extension Scheduler {
     if assignmentPass.room == 0 { consider(lastTick) }
     if let alarm = alarms.min { consider(alarm.until) }
     if let nextRestEnd { consider(nextRestEnd) }
+    if let missed = contentWaits.nextDeadline { consider(missed) }
     if let look = surplusLooks.deadline { consider(look) }
     if let exclusivesFrom { consider(exclusivesFrom) }
     // A silent worker is checked regularly: a later tick would look like a pause of the

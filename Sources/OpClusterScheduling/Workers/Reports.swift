@@ -39,6 +39,10 @@ extension Scheduler {
     {
       noteUnkillable(report, at: number)
     }
+    if !report.held.isEmpty || !report.lost.isEmpty { takeContents(of: report, at: worker) }
+    defer {
+      if !report.held.isEmpty { releaseUnneeded(of: report, at: worker, into: &turn) }
+    }
     if report.entries.isEmpty { return }
     // Empty orders carry the acknowledgement, which leaves when the facts below are durable.
     _ = turn.orders(for: worker)
@@ -218,7 +222,9 @@ extension Scheduler {
     // A relay has lost the machine that ran it: a loss as any other.
     if result.cause == .lost { return state.mayRunAgainAfterLoss(id) }
     // Final: another attempt would get the same argument and the same outputs (S129, S138).
-    if result.wasStopped || result.cause == .badArgument || result.cause == .missingInput {
+    if result.wasStopped || result.cause == .badArgument || result.cause == .missingInput
+      || result.cause == .inputUnavailable
+    {
       return false
     }
     if result.cause == .unknownType { return UInt32(cell.failures) < Limits.lossesBeforeGivingUp }
@@ -243,7 +249,9 @@ extension AttemptResult {
   fileprivate var hasRun: Bool {
     switch cause {
     case .none, .failed, .timeout, .signal, .outOfMemory, .badOutput: !wasStopped
-    case .lost, .cannotStart, .badArgument, .unknownType, .missingInput, .workerStopped: false
+    case .lost, .cannotStart, .badArgument, .unknownType, .missingInput, .inputUnavailable,
+      .workerStopped:
+      false
     }
   }
 }

@@ -18,6 +18,8 @@ struct WorkerConversation: Watchable {
   private(set) var isUnwell = false
   private(set) var labels: [Label] = []
   private(set) var types: [OperationType] = []
+  /// Where others read what it has in its store; nil: it has none.
+  private(set) var store: ContentSource?
   /// Whether it serves a kind of demand, by slot of the kind, for the first
   /// `DemandClasses.comparedKinds`.
   var serves: [Bool] = [] { didSet { fittingChanges &+= 1 } }
@@ -104,6 +106,7 @@ struct WorkerConversation: Watchable {
     labels =
       hello.labels.filter { $0.key != "worker" } + [Label(key: "worker", value: hello.name)]
     types = hello.types
+    store = hello.store
   }
 
   /// Notes a report of processes that KILL does not end. Returns whether the capacity changed.

@@ -319,7 +319,7 @@ extension ShadowLedger {
     let attempt = AttemptID(operation: id, attempt: self[id].attempt)
     switch result.cause {
     // No process has ended by these.
-    case .lost, .missingInput, .cannotStart, .unknownType: return
+    case .lost, .missingInput, .inputUnavailable, .cannotStart, .unknownType: return
     default: break
     }
     guard let ended = endings[attempt] else {

@@ -198,6 +198,8 @@ extension World {
     case .stop(let attempt): stop(attempt, at)
     case .kill(let attempt): kill(attempt, at)
     case .forgetGraph: break
+    // It has no store, and is told of no content.
+    case .fetch, .dropFetch, .grant, .revoke, .letGo: break
     }
   }
 

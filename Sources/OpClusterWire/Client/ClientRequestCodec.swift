@@ -62,6 +62,10 @@ extension ClientRequest {
     case .drainWorker(let name): return .drainWorker(name)
     case .resumeWorker(let name): return .resumeWorker(name)
     case .forgetWorker(let name): return .forgetWorker(name)
+    case .locate(let digests, _):
+      var proto = ProtoLocateContents()
+      proto.digests = column(digests)
+      return .locate(proto)
     case .removeGraphs(let graphs):
       var proto = ProtoRemoveGraphs()
       proto.graphs = graphs.map(\.number)
@@ -123,7 +127,8 @@ extension ClientRequest {
     // Listed one by one, so that a new request does not compile before it has a group.
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
-      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs:
+      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs,
+      .locate:
       preconditionFailure("not a reading request: \(self)")
     }
   }
@@ -152,6 +157,10 @@ extension ClientRequest {
       self = .resumeWorker(try text(name, Limits.nameBytes, "resume_worker"))
     case .forgetWorker(let name):
       self = .forgetWorker(try text(name, Limits.nameBytes, "forget_worker"))
+    // Who asks is known from its connection.
+    case .locate(let proto):
+      self = .locate(
+        try digests(proto.digests, Limits.rowsPerReply, "locate.digests"), reader: [])
     case .removeGraphs(let proto):
       try checkCount(proto.graphs.count, Limits.graphsPerRemoval, "remove_graphs.graphs")
       self = .removeGraphs(proto.graphs.map { GraphID($0) })
@@ -206,7 +215,8 @@ extension ClientRequest {
     case .unsubscribe(let subscription): self = .unsubscribe(subscription: subscription)
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
-      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs:
+      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs,
+      .locate:
       preconditionFailure("not a reading request")
     }
   }

@@ -14,16 +14,35 @@ extension OperationOutput: WireConvertible {
     proto.value = pairs.map(\.value)
     proto.typeName = typeName
     proto.typedValue = data(value)
+    proto.contents = contents.map { content in
+      var proto = ProtoContent()
+      proto.digest = data(content.digest.bytes)
+      proto.size = UInt64(clamping: content.size)
+      return proto
+    }
+    proto.valueAt = UInt32(clamping: valueContent.map { $0 + 1 } ?? 0)
     return proto
   }
 
   /// The limit of the whole bounds every part, so the parts have none of their own.
-  /// An encoded output has at most `Limits.outputBytes`, which the caller has checked.
+  /// The caller has checked the bytes of the whole.
   init(proto: ProtoOutputs) throws(WireError) {
     try checkEqual(proto.value.count, proto.key.count, "outputs.value")
     self.init(
       pairs: zip(proto.key, proto.value).map { Pair(key: $0, value: $1) },
       typeName: proto.typeName,
-      value: try opaque(proto.typedValue, Limits.outputBytes, "outputs.typed_value"))
+      value: [UInt8](proto.typedValue))
+    try checkCount(proto.contents.count, Limits.contentsPerOutput, "outputs.contents")
+    for content in proto.contents {
+      contents.append(
+        StoredContent(
+          digest: try digest(content.digest, "outputs.contents"),
+          size: try contentBytes(content.size, "outputs.contents")))
+    }
+    guard proto.valueAt > 0 else { return }
+    guard Int(proto.valueAt) <= contents.count else {
+      throw WireError("outputs.value_at", .outOfRange)
+    }
+    valueContent = Int(proto.valueAt) - 1
   }
 }

@@ -2,9 +2,9 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "2589056519 20333"
+  static let client = "762627898 20591"
   static let content = "3177437776 1822"
   static let journal = "2325697899 7581"
-  static let submission = "281741883 21846"
-  static let worker = "4205767639 8263"
+  static let submission = "3270877602 22218"
+  static let worker = "2265232695 9788"
 }

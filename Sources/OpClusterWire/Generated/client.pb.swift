@@ -780,6 +780,14 @@ nonisolated struct ProtoRequest: Sendable {
     set {body = .removeGraphs(newValue)}
   }
 
+  var locate: ProtoLocateContents {
+    get {
+      if case .locate(let v)? = body {return v}
+      return ProtoLocateContents()
+    }
+    set {body = .locate(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -824,8 +832,23 @@ nonisolated struct ProtoRequest: Sendable {
     /// By name; one that is down.
     case forgetWorker(String)
     case removeGraphs(ProtoRemoveGraphs)
+    case locate(ProtoLocateContents)
 
   }
+
+  init() {}
+}
+
+/// Asks where contents are that outputs name. Their holders let whoever asks read them.
+nonisolated struct ProtoLocateContents: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 32 bytes each.
+  var digests: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -1885,6 +1908,14 @@ nonisolated struct ProtoReply: Sendable {
     set {body = .enrolled(newValue)}
   }
 
+  var located: ProtoContentHolders {
+    get {
+      if case .located(let v)? = body {return v}
+      return ProtoContentHolders()
+    }
+    set {body = .located(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -1911,6 +1942,7 @@ nonisolated struct ProtoReply: Sendable {
     case changed(ProtoChanged)
     case submission(ProtoSubmittedGraph)
     case enrolled(ProtoEnrolled)
+    case located(ProtoContentHolders)
 
   }
 
@@ -3157,7 +3189,7 @@ nonisolated extension ProtoClientHello: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Request"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{3}resume_worker\0\u{3}forget_worker\0\u{3}remove_graphs\0\u{c}$\u{1c}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{3}resume_worker\0\u{3}forget_worker\0\u{3}remove_graphs\0\u{1}locate\0\u{c}%\u{1b}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3578,6 +3610,19 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
           self.body = .removeGraphs(v)
         }
       }()
+      case 36: try {
+        var v: ProtoLocateContents?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .locate(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .locate(v)
+        }
+      }()
       default: break
       }
     }
@@ -3728,6 +3773,10 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
       guard case .removeGraphs(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 35)
     }()
+    case .locate?: try {
+      guard case .locate(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 36)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -3736,6 +3785,36 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
   static func ==(lhs: ProtoRequest, rhs: ProtoRequest) -> Bool {
     if lhs.number != rhs.number {return false}
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoLocateContents: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".LocateContents"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digests\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.digests) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.digests.isEmpty {
+      try visitor.visitSingularBytesField(value: self.digests, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoLocateContents, rhs: ProtoLocateContents) -> Bool {
+    if lhs.digests != rhs.digests {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5090,7 +5169,7 @@ nonisolated extension ProtoClientWelcome: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Reply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}request\0\u{1}refused\0\u{1}accepted\0\u{1}done\0\u{1}cancelled\0\u{1}suspended\0\u{1}effect\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explanations\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}pong\0\u{1}log\0\u{1}subscribed\0\u{1}changed\0\u{1}submission\0\u{1}enrolled\0\u{c}\u{15}+")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}request\0\u{1}refused\0\u{1}accepted\0\u{1}done\0\u{1}cancelled\0\u{1}suspended\0\u{1}effect\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explanations\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}pong\0\u{1}log\0\u{1}subscribed\0\u{1}changed\0\u{1}submission\0\u{1}enrolled\0\u{1}located\0\u{c}\u{16}*")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5331,6 +5410,19 @@ nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .enrolled(v)
         }
       }()
+      case 21: try {
+        var v: ProtoContentHolders?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .located(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .located(v)
+        }
+      }()
       default: break
       }
     }
@@ -5420,6 +5512,10 @@ nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     case .enrolled?: try {
       guard case .enrolled(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+    }()
+    case .located?: try {
+      guard case .located(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 21)
     }()
     case nil: break
     }

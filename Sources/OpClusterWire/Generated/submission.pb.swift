@@ -316,6 +316,7 @@ nonisolated enum ProtoFailureCause: SwiftProtobuf.Enum, Swift.CaseIterable {
   case missingInput // = 10
   case badOutput // = 11
   case workerStopped // = 12
+  case inputUnavailable // = 13
   case UNRECOGNIZED(Int)
 
   init() {
@@ -337,6 +338,7 @@ nonisolated enum ProtoFailureCause: SwiftProtobuf.Enum, Swift.CaseIterable {
     case 10: self = .missingInput
     case 11: self = .badOutput
     case 12: self = .workerStopped
+    case 13: self = .inputUnavailable
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -356,6 +358,7 @@ nonisolated enum ProtoFailureCause: SwiftProtobuf.Enum, Swift.CaseIterable {
     case .missingInput: return 10
     case .badOutput: return 11
     case .workerStopped: return 12
+    case .inputUnavailable: return 13
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -375,6 +378,7 @@ nonisolated enum ProtoFailureCause: SwiftProtobuf.Enum, Swift.CaseIterable {
     .missingInput,
     .badOutput,
     .workerStopped,
+    .inputUnavailable,
   ]
 
 }
@@ -2322,6 +2326,28 @@ nonisolated struct ProtoOutputs: Sendable {
   /// The value, as JSON.
   var typedValue: Data = Data()
 
+  /// What lies in stores instead of here. The coordinator reads this field alone.
+  var contents: [ProtoContent] = []
+
+  /// One more than the position of the value among the contents; 0: it is `typed_value`.
+  var valueAt: UInt32 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// Bytes in a store.
+nonisolated struct ProtoContent: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// SHA-256, 32 bytes.
+  var digest: Data = Data()
+
+  var size: UInt64 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2735,7 +2761,7 @@ nonisolated extension ProtoWorkKind: SwiftProtobuf._ProtoNameProviding {
 }
 
 nonisolated extension ProtoFailureCause: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0FAILURE_CAUSE_UNSPECIFIED\0\u{1}FAILURE_CAUSE_NONE\0\u{1}FAILURE_CAUSE_FAILED\0\u{1}FAILURE_CAUSE_TIMEOUT\0\u{1}FAILURE_CAUSE_SIGNAL\0\u{1}FAILURE_CAUSE_OUT_OF_MEMORY\0\u{1}FAILURE_CAUSE_LOST\0\u{1}FAILURE_CAUSE_CANNOT_START\0\u{1}FAILURE_CAUSE_BAD_ARGUMENT\0\u{1}FAILURE_CAUSE_UNKNOWN_TYPE\0\u{1}FAILURE_CAUSE_MISSING_INPUT\0\u{1}FAILURE_CAUSE_BAD_OUTPUT\0\u{1}FAILURE_CAUSE_WORKER_STOPPED\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0FAILURE_CAUSE_UNSPECIFIED\0\u{1}FAILURE_CAUSE_NONE\0\u{1}FAILURE_CAUSE_FAILED\0\u{1}FAILURE_CAUSE_TIMEOUT\0\u{1}FAILURE_CAUSE_SIGNAL\0\u{1}FAILURE_CAUSE_OUT_OF_MEMORY\0\u{1}FAILURE_CAUSE_LOST\0\u{1}FAILURE_CAUSE_CANNOT_START\0\u{1}FAILURE_CAUSE_BAD_ARGUMENT\0\u{1}FAILURE_CAUSE_UNKNOWN_TYPE\0\u{1}FAILURE_CAUSE_MISSING_INPUT\0\u{1}FAILURE_CAUSE_BAD_OUTPUT\0\u{1}FAILURE_CAUSE_WORKER_STOPPED\0\u{1}FAILURE_CAUSE_INPUT_UNAVAILABLE\0")
 }
 
 nonisolated extension ProtoAllowedFailures: SwiftProtobuf._ProtoNameProviding {
@@ -4924,7 +4950,7 @@ nonisolated extension ProtoBlockResults.Result: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension ProtoOutputs: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Outputs"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}value\0\u{3}type_name\0\u{3}typed_value\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}value\0\u{3}type_name\0\u{3}typed_value\0\u{1}contents\0\u{3}value_at\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4936,6 +4962,8 @@ nonisolated extension ProtoOutputs: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 2: try { try decoder.decodeRepeatedStringField(value: &self.value) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.typeName) }()
       case 4: try { try decoder.decodeSingularBytesField(value: &self.typedValue) }()
+      case 5: try { try decoder.decodeRepeatedMessageField(value: &self.contents) }()
+      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.valueAt) }()
       default: break
       }
     }
@@ -4954,6 +4982,12 @@ nonisolated extension ProtoOutputs: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if !self.typedValue.isEmpty {
       try visitor.visitSingularBytesField(value: self.typedValue, fieldNumber: 4)
     }
+    if !self.contents.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.contents, fieldNumber: 5)
+    }
+    if self.valueAt != 0 {
+      try visitor.visitSingularUInt32Field(value: self.valueAt, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4962,6 +4996,43 @@ nonisolated extension ProtoOutputs: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.value != rhs.value {return false}
     if lhs.typeName != rhs.typeName {return false}
     if lhs.typedValue != rhs.typedValue {return false}
+    if lhs.contents != rhs.contents {return false}
+    if lhs.valueAt != rhs.valueAt {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoContent: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Content"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digest\0\u{1}size\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.digest) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.size) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.digest.isEmpty {
+      try visitor.visitSingularBytesField(value: self.digest, fieldNumber: 1)
+    }
+    if self.size != 0 {
+      try visitor.visitSingularUInt64Field(value: self.size, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoContent, rhs: ProtoContent) -> Bool {
+    if lhs.digest != rhs.digest {return false}
+    if lhs.size != rhs.size {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -187,11 +187,53 @@ nonisolated struct ProtoWorkerHello: @unchecked Sendable {
   /// Clears the value of `largest`. Subsequent reads from it will return its default value.
   mutating func clearLargest() {_uniqueStorage()._largest = nil}
 
+  /// Where others read what it has in its store; absent: it has none, and reads from no other.
+  var store: ProtoContentSource {
+    get {_storage._store ?? ProtoContentSource()}
+    set {_uniqueStorage()._store = newValue}
+  }
+  /// Returns true if `store` has been explicitly set.
+  var hasStore: Bool {_storage._store != nil}
+  /// Clears the value of `store`. Subsequent reads from it will return its default value.
+  mutating func clearStore() {_uniqueStorage()._store = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _storage = unsafe _StorageClass.defaultInstance
+}
+
+/// Where contents can be read.
+nonisolated struct ProtoContentSource: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var endpoint: String = String()
+
+  /// The holder's public key, 32 bytes; empty where there are no keys.
+  var key: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// Contents in columns.
+nonisolated struct ProtoContents: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 32 bytes each.
+  var digests: Data = Data()
+
+  var sizes: [UInt64] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
 }
 
 /// Names a conversation between two lives.
@@ -306,6 +348,22 @@ nonisolated struct ProtoWorkerReport: @unchecked Sendable {
   var hasUnkillableDemand: Bool {_storage._unkillableDemand != nil}
   /// Clears the value of `unkillableDemand`. Subsequent reads from it will return its default value.
   mutating func clearUnkillableDemand() {_uniqueStorage()._unkillableDemand = nil}
+
+  /// What its store has since the last report, in the first ones of a conversation all of it; and
+  /// what it does not have any more, 32 bytes each. Before the entries.
+  var held: ProtoContents {
+    get {_storage._held ?? ProtoContents()}
+    set {_uniqueStorage()._held = newValue}
+  }
+  /// Returns true if `held` has been explicitly set.
+  var hasHeld: Bool {_storage._held != nil}
+  /// Clears the value of `held`. Subsequent reads from it will return its default value.
+  mutating func clearHeld() {_uniqueStorage()._held = nil}
+
+  var lost: Data {
+    get {_storage._lost}
+    set {_uniqueStorage()._lost = newValue}
+  }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -480,6 +538,12 @@ nonisolated struct ProtoWelcome: @unchecked Sendable {
   /// Clears the value of `known`. Subsequent reads from it will return its default value.
   mutating func clearKnown() {_uniqueStorage()._known = nil}
 
+  /// Outputs may name contents of the worker's store.
+  var takesContents: Bool {
+    get {_storage._takesContents}
+    set {_uniqueStorage()._takesContents = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -593,11 +657,82 @@ nonisolated struct ProtoWorkerOrders: @unchecked Sendable {
     set {_uniqueStorage()._commit = newValue}
   }
 
+  /// Where the contents of inputs are that the worker does not have.
+  var holders: ProtoContentHolders {
+    get {_storage._holders ?? ProtoContentHolders()}
+    set {_uniqueStorage()._holders = newValue}
+  }
+  /// Returns true if `holders` has been explicitly set.
+  var hasHolders: Bool {_storage._holders != nil}
+  /// Clears the value of `holders`. Subsequent reads from it will return its default value.
+  mutating func clearHolders() {_uniqueStorage()._holders = nil}
+
+  /// Who may read what of its store.
+  var grants: ProtoContentGrants {
+    get {_storage._grants ?? ProtoContentGrants()}
+    set {_uniqueStorage()._grants = newValue}
+  }
+  /// Returns true if `grants` has been explicitly set.
+  var hasGrants: Bool {_storage._grants != nil}
+  /// Clears the value of `grants`. Subsequent reads from it will return its default value.
+  mutating func clearGrants() {_uniqueStorage()._grants = nil}
+
+  /// What need not stay in its store any more, 32 bytes each.
+  var released: Data {
+    get {_storage._released}
+    set {_uniqueStorage()._released = newValue}
+  }
+
+  /// Keys, 32 bytes each, that may read nothing any more.
+  var revoked: Data {
+    get {_storage._revoked}
+    set {_uniqueStorage()._revoked = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _storage = unsafe _StorageClass.defaultInstance
+}
+
+nonisolated struct ProtoContentHolders: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 32 bytes each.
+  var digests: Data = Data()
+
+  /// count[i] entries of `source` belong to the i-th digest: positions in `sources`, the best first.
+  var count: [UInt32] = []
+
+  var source: [UInt32] = []
+
+  var sources: [ProtoContentSource] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+nonisolated struct ProtoContentGrants: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 32 bytes each.
+  var digests: Data = Data()
+
+  /// Positions in `readers`.
+  var reader: [UInt32] = []
+
+  /// Public keys, 32 bytes; empty: whoever can reach the socket file.
+  var readers: [Data] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
 }
 
 /// What a worker must know of a template to run its operations.
@@ -1098,7 +1233,7 @@ nonisolated extension ProtoWorkerGoodbye: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerHello"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}versions\0\u{1}build\0\u{1}name\0\u{1}session\0\u{1}capacity\0\u{1}labels\0\u{1}types\0\u{1}assigned\0\u{1}executing\0\u{1}known\0\u{1}largest\0\u{c}\u{c}\u{14}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}versions\0\u{1}build\0\u{1}name\0\u{1}session\0\u{1}capacity\0\u{1}labels\0\u{1}types\0\u{1}assigned\0\u{1}executing\0\u{1}known\0\u{1}largest\0\u{1}store\0\u{c}\u{d}\u{13}")
 
   fileprivate class _StorageClass {
     var _versions: ProtoProtocolVersions? = nil
@@ -1112,6 +1247,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
     var _executing: ProtoAttempts? = nil
     var _known: ProtoHistoryMark? = nil
     var _largest: ProtoResources? = nil
+    var _store: ProtoContentSource? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1133,6 +1269,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
       _executing = source._executing
       _known = source._known
       _largest = source._largest
+      _store = source._store
     }
   }
 
@@ -1162,6 +1299,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
         case 9: try { try decoder.decodeSingularMessageField(value: &_storage._executing) }()
         case 10: try { try decoder.decodeSingularMessageField(value: &_storage._known) }()
         case 11: try { try decoder.decodeSingularMessageField(value: &_storage._largest) }()
+        case 12: try { try decoder.decodeSingularMessageField(value: &_storage._store) }()
         default: break
         }
       }
@@ -1207,6 +1345,9 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
       try { if let v = _storage._largest {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
       } }()
+      try { if let v = _storage._store {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1227,10 +1368,81 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
         if _storage._executing != rhs_storage._executing {return false}
         if _storage._known != rhs_storage._known {return false}
         if _storage._largest != rhs_storage._largest {return false}
+        if _storage._store != rhs_storage._store {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoContentSource: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ContentSource"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}endpoint\0\u{1}key\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.endpoint) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.key) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.endpoint.isEmpty {
+      try visitor.visitSingularStringField(value: self.endpoint, fieldNumber: 1)
+    }
+    if !self.key.isEmpty {
+      try visitor.visitSingularBytesField(value: self.key, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoContentSource, rhs: ProtoContentSource) -> Bool {
+    if lhs.endpoint != rhs.endpoint {return false}
+    if lhs.key != rhs.key {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoContents: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Contents"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digests\0\u{1}sizes\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.digests) }()
+      case 2: try { try decoder.decodeRepeatedUInt64Field(value: &self.sizes) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.digests.isEmpty {
+      try visitor.visitSingularBytesField(value: self.digests, fieldNumber: 1)
+    }
+    if !self.sizes.isEmpty {
+      try visitor.visitPackedUInt64Field(value: self.sizes, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoContents, rhs: ProtoContents) -> Bool {
+    if lhs.digests != rhs.digests {return false}
+    if lhs.sizes != rhs.sizes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1278,7 +1490,7 @@ nonisolated extension ProtoConversation: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerReport"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{3}orders_taken\0\u{1}kinds\0\u{1}attempts\0\u{3}result_at\0\u{1}results\0\u{3}progress_fraction\0\u{3}progress_text\0\u{1}leaving\0\u{1}unkillable\0\u{3}unkillable_demand\0\u{c}\u{d}\u{13}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{3}orders_taken\0\u{1}kinds\0\u{1}attempts\0\u{3}result_at\0\u{1}results\0\u{3}progress_fraction\0\u{3}progress_text\0\u{1}leaving\0\u{1}unkillable\0\u{3}unkillable_demand\0\u{1}held\0\u{1}lost\0\u{c}\u{f}\u{11}")
 
   fileprivate class _StorageClass {
     var _conversation: ProtoConversation? = nil
@@ -1293,6 +1505,8 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
     var _leaving: Bool = false
     var _unkillable: ProtoAttempts? = nil
     var _unkillableDemand: ProtoResources? = nil
+    var _held: ProtoContents? = nil
+    var _lost: Data = Data()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1315,6 +1529,8 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
       _leaving = source._leaving
       _unkillable = source._unkillable
       _unkillableDemand = source._unkillableDemand
+      _held = source._held
+      _lost = source._lost
     }
   }
 
@@ -1345,6 +1561,8 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
         case 10: try { try decoder.decodeSingularBoolField(value: &_storage._leaving) }()
         case 11: try { try decoder.decodeSingularMessageField(value: &_storage._unkillable) }()
         case 12: try { try decoder.decodeSingularMessageField(value: &_storage._unkillableDemand) }()
+        case 13: try { try decoder.decodeSingularMessageField(value: &_storage._held) }()
+        case 14: try { try decoder.decodeSingularBytesField(value: &_storage._lost) }()
         default: break
         }
       }
@@ -1393,6 +1611,12 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
       try { if let v = _storage._unkillableDemand {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
       } }()
+      try { if let v = _storage._held {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
+      } }()
+      if !_storage._lost.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._lost, fieldNumber: 14)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1414,6 +1638,8 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._leaving != rhs_storage._leaving {return false}
         if _storage._unkillable != rhs_storage._unkillable {return false}
         if _storage._unkillableDemand != rhs_storage._unkillableDemand {return false}
+        if _storage._held != rhs_storage._held {return false}
+        if _storage._lost != rhs_storage._lost {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -1530,7 +1756,7 @@ nonisolated extension ProtoCoordinatorMessage: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Welcome"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}version\0\u{1}worker\0\u{1}timing\0\u{1}stale\0\u{3}client_endpoint\0\u{1}known\0\u{c}\u{8}\u{8}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}version\0\u{1}worker\0\u{1}timing\0\u{1}stale\0\u{3}client_endpoint\0\u{1}known\0\u{3}takes_contents\0\u{c}\u{9}\u{7}")
 
   fileprivate class _StorageClass {
     var _conversation: ProtoConversation? = nil
@@ -1540,6 +1766,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _stale: ProtoAttempts? = nil
     var _clientEndpoint: String = String()
     var _known: ProtoHistoryMark? = nil
+    var _takesContents: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1557,6 +1784,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _stale = source._stale
       _clientEndpoint = source._clientEndpoint
       _known = source._known
+      _takesContents = source._takesContents
     }
   }
 
@@ -1582,6 +1810,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 5: try { try decoder.decodeSingularMessageField(value: &_storage._stale) }()
         case 6: try { try decoder.decodeSingularStringField(value: &_storage._clientEndpoint) }()
         case 7: try { try decoder.decodeSingularMessageField(value: &_storage._known) }()
+        case 8: try { try decoder.decodeSingularBoolField(value: &_storage._takesContents) }()
         default: break
         }
       }
@@ -1615,6 +1844,9 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
       try { if let v = _storage._known {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
       } }()
+      if _storage._takesContents != false {
+        try visitor.visitSingularBoolField(value: _storage._takesContents, fieldNumber: 8)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1631,6 +1863,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._stale != rhs_storage._stale {return false}
         if _storage._clientEndpoint != rhs_storage._clientEndpoint {return false}
         if _storage._known != rhs_storage._known {return false}
+        if _storage._takesContents != rhs_storage._takesContents {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -1642,7 +1875,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerOrders"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{1}heard\0\u{1}commit\0\u{c}\u{f}\u{11}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{1}heard\0\u{1}commit\0\u{1}holders\0\u{1}grants\0\u{1}released\0\u{1}revoked\0\u{c}\u{13}\u{d}")
 
   fileprivate class _StorageClass {
     var _conversation: ProtoConversation? = nil
@@ -1659,6 +1892,10 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
     var _drain: Bool = false
     var _heard: UInt64 = 0
     var _commit: UInt64 = 0
+    var _holders: ProtoContentHolders? = nil
+    var _grants: ProtoContentGrants? = nil
+    var _released: Data = Data()
+    var _revoked: Data = Data()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1683,6 +1920,10 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
       _drain = source._drain
       _heard = source._heard
       _commit = source._commit
+      _holders = source._holders
+      _grants = source._grants
+      _released = source._released
+      _revoked = source._revoked
     }
   }
 
@@ -1715,6 +1956,10 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
         case 12: try { try decoder.decodeSingularBoolField(value: &_storage._drain) }()
         case 13: try { try decoder.decodeSingularUInt64Field(value: &_storage._heard) }()
         case 14: try { try decoder.decodeSingularUInt64Field(value: &_storage._commit) }()
+        case 15: try { try decoder.decodeSingularMessageField(value: &_storage._holders) }()
+        case 16: try { try decoder.decodeSingularMessageField(value: &_storage._grants) }()
+        case 17: try { try decoder.decodeSingularBytesField(value: &_storage._released) }()
+        case 18: try { try decoder.decodeSingularBytesField(value: &_storage._revoked) }()
         default: break
         }
       }
@@ -1769,6 +2014,18 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
       if _storage._commit != 0 {
         try visitor.visitSingularUInt64Field(value: _storage._commit, fieldNumber: 14)
       }
+      try { if let v = _storage._holders {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 15)
+      } }()
+      try { if let v = _storage._grants {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+      } }()
+      if !_storage._released.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._released, fieldNumber: 17)
+      }
+      if !_storage._revoked.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._revoked, fieldNumber: 18)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1792,10 +2049,99 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._drain != rhs_storage._drain {return false}
         if _storage._heard != rhs_storage._heard {return false}
         if _storage._commit != rhs_storage._commit {return false}
+        if _storage._holders != rhs_storage._holders {return false}
+        if _storage._grants != rhs_storage._grants {return false}
+        if _storage._released != rhs_storage._released {return false}
+        if _storage._revoked != rhs_storage._revoked {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoContentHolders: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ContentHolders"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digests\0\u{1}count\0\u{1}source\0\u{1}sources\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.digests) }()
+      case 2: try { try decoder.decodeRepeatedUInt32Field(value: &self.count) }()
+      case 3: try { try decoder.decodeRepeatedUInt32Field(value: &self.source) }()
+      case 4: try { try decoder.decodeRepeatedMessageField(value: &self.sources) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.digests.isEmpty {
+      try visitor.visitSingularBytesField(value: self.digests, fieldNumber: 1)
+    }
+    if !self.count.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.count, fieldNumber: 2)
+    }
+    if !self.source.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.source, fieldNumber: 3)
+    }
+    if !self.sources.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.sources, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoContentHolders, rhs: ProtoContentHolders) -> Bool {
+    if lhs.digests != rhs.digests {return false}
+    if lhs.count != rhs.count {return false}
+    if lhs.source != rhs.source {return false}
+    if lhs.sources != rhs.sources {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoContentGrants: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ContentGrants"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digests\0\u{1}reader\0\u{1}readers\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.digests) }()
+      case 2: try { try decoder.decodeRepeatedUInt32Field(value: &self.reader) }()
+      case 3: try { try decoder.decodeRepeatedBytesField(value: &self.readers) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.digests.isEmpty {
+      try visitor.visitSingularBytesField(value: self.digests, fieldNumber: 1)
+    }
+    if !self.reader.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.reader, fieldNumber: 2)
+    }
+    if !self.readers.isEmpty {
+      try visitor.visitRepeatedBytesField(value: self.readers, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoContentGrants, rhs: ProtoContentGrants) -> Bool {
+    if lhs.digests != rhs.digests {return false}
+    if lhs.reader != rhs.reader {return false}
+    if lhs.readers != rhs.readers {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

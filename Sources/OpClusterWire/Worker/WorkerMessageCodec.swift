@@ -54,6 +54,7 @@ extension WorkerHello: WireConvertible {
     // Absent before the first welcome: there is nothing to compare with the coordinator's journal
     // yet.
     if let known { proto.known = known.proto }
+    if let store { proto.store = store.proto }
     return proto
   }
 
@@ -70,6 +71,7 @@ extension WorkerHello: WireConvertible {
       executing: try proto.executing.words(Limits.entriesPerMessage, "hello.executing"))
     if proto.hasKnown { known = HistoryMark(proto: proto.known) }
     if proto.hasLargest { largest = try proto.largest.words("hello.largest") }
+    if proto.hasStore { store = try ContentSource(proto: proto.store) }
   }
 }
 
@@ -147,6 +149,7 @@ extension Welcome: WireConvertible {
     if !stale.isEmpty { proto.stale = ProtoAttempts(stale) }
     proto.clientEndpoint = clientEndpoint
     if let known { proto.known = known.proto }
+    proto.takesContents = takesContents
     return proto
   }
   /// The limit of stale attempts is twice that of a list: a hello names two lists, and all of them
@@ -159,6 +162,7 @@ extension Welcome: WireConvertible {
       clientEndpoint: try text(
         proto.clientEndpoint, WireLimits.sentenceBytes, "welcome.client_endpoint"))
     if proto.hasKnown { known = HistoryMark(proto: proto.known) }
+    takesContents = proto.takesContents
   }
 }
 

@@ -23,6 +23,7 @@ extension WorkerOrders: WireConvertible {
     if !stale.isEmpty { proto.stale = ProtoAttempts(stale) }
     proto.forgottenGraphs = forgottenGraphs.map(\.number)
     proto.drain = drain
+    setContents(of: &proto)
     return proto
   }
 
@@ -44,6 +45,7 @@ extension WorkerOrders: WireConvertible {
     try checkCount(forgotten.count, limit, "orders.forgotten_graphs")
     forgottenGraphs = forgotten.map { GraphID($0) }
     drain = proto.drain
+    try readContents(of: proto, limit)
   }
 }
 

@@ -34,6 +34,8 @@ extension WorkerReport: WireConvertible {
       proto.unkillable = columns.finish()
     }
     if unkillableDemand != .none { proto.unkillableDemand = ProtoResources(unkillableDemand) }
+    if !held.isEmpty { proto.held = ProtoContents(held) }
+    if !lost.isEmpty { proto.lost = column(lost) }
     return proto
   }
 
@@ -46,6 +48,8 @@ extension WorkerReport: WireConvertible {
     isLeaving = proto.leaving
     unkillable = try proto.unkillable.words(Limits.unkillableTold, "report.unkillable")
     unkillableDemand = try proto.unkillableDemand.words("report.unkillable_demand")
+    held = try proto.held.words(Limits.entriesPerMessage, "report.held")
+    lost = try digests(proto.lost, Limits.entriesPerMessage, "report.lost")
   }
 }
 

@@ -20,6 +20,11 @@ extension WorkerLoop {
     case .launch(let launch): start(launch)
     case .stop(let attempt): attempts.stop(attempt)
     case .kill(let attempt): attempts.kill(attempt)
+    case .fetch(let content, let sources): store?.fetch(content, from: sources)
+    case .dropFetch(let digest): store?.drop(digest)
+    case .grant(let grants): store?.grant(grants, at: now)
+    case .revoke(let key): store?.revoke(key)
+    case .letGo(let digests): store?.letGo(digests)
     }
   }
 

@@ -9,6 +9,7 @@ import OpClusterModel
 import OpClusterOperations
 import OpClusterProcesses
 import OpClusterSystem
+import OpClusterTransfer
 import OpClusterZeroMQ
 
 /// Orders to a running worker, from any thread.
@@ -20,7 +21,7 @@ enum WorkerOrder: Sendable {
 final class WorkerLoop {
   let configuration: WorkerConfiguration
   let orders: Mailbox<WorkerOrder>
-  let scratch: Scratch
+  let disk: WorkerDisk
   let attempts: AttemptRunner
   let service: ServiceNotifier?
   var guardian: ProcessGuard?
@@ -36,6 +37,8 @@ final class WorkerLoop {
   var now: Instant
 
   var logger: Logger { configuration.logger }
+  var scratch: Scratch { disk.scratch }
+  var store: WorkerStore? { disk.store }
 
   /// Maximum launches of one turn, and the time after which it starts no more.
   static let launchesPerTurn = 4_096
@@ -68,7 +71,7 @@ final class WorkerLoop {
       wakeups.signals = try Self.blockSignals()
       ProcessHost.hideMemory()
     }
-    scratch = try Scratch(
+    let scratch = try Scratch(
       configuration.scratch, runAs: configuration.runAs, logger: logger)
     guard let fence = ProcessFence(worker: scratch.fenceName(worker: configuration.name)) else {
       preconditionFailure("the name was looked at: \(configuration.name)")
@@ -81,6 +84,8 @@ final class WorkerLoop {
     }
     ProcessHost.removeAbandonedGroups()
     try scratch.clear()
+    let store = try WorkerStore.open(configuration, in: scratch.storeFolder)
+    disk = WorkerDisk(scratch: scratch, store: store)
     let host: ProcessHost
     do throws(SpawnError) {
       host = try ProcessHost(fence: fence, hold: scratch.trees)
@@ -92,14 +97,16 @@ final class WorkerLoop {
       attempts = try AttemptRunner(
         host: host, scratch: scratch, session: decisions.session.number, types: registry,
         logger: logger, childCommand: configuration.childCommand, limits: configuration.limits,
-        childIdleTime: configuration.childIdleTime, runAs: configuration.runAs)
+        childIdleTime: configuration.childIdleTime, runAs: configuration.runAs,
+        store: store?.forAttempts)
     } catch {
       throw WorkerError(.machine, error.description)
     }
-    let identity = WorkerHello(
+    var identity = WorkerHello(
       build: Build.name, name: configuration.name, session: decisions.session,
       capacity: configuration.capacity,
       labels: MachineResources.labels + configuration.labels, types: registry.types)
+    identity.store = store?.source
     core = ExecutionCore(
       identity: identity, jitterSeed: UInt64.random(in: 0...UInt64.max), at: now)
     rebuildPoller()
@@ -138,6 +145,7 @@ final class WorkerLoop {
       takeConnectionEvents()
       takeFrames()
       renewLease()
+      takeStoreNews()
       takeEnds()
       passTime()
       work()
@@ -191,6 +199,7 @@ final class WorkerLoop {
     if let lifeline = configuration.lifeline, !ending.lifelineIsCut {
       wakeups.items.lifeline = wakeups.poller.add(descriptor: lifeline)
     }
+    if let store { _ = wakeups.poller.add(descriptor: store.news.descriptor) }
     for descriptor in [orders.descriptor] + attempts.descriptors {
       _ = wakeups.poller.add(descriptor: descriptor)
     }
@@ -257,6 +266,9 @@ final class WorkerLoop {
     let ended = attempts.collect(at: now) { attempt, fraction, text in
       apply(.progress(attempt, fraction: fraction, text: text))
     }
+    // Before the ends that name them.
+    let kept = attempts.takeKept()
+    if !kept.isEmpty { apply(.contentsGained(kept)) }
     let (found, gone) = attempts.takeSurvivals()
     for attempt in found { noteUnkillable(attempt) }
     for (attempt, result) in ended {
@@ -271,6 +283,20 @@ final class WorkerLoop {
   /// The attempt's operation as a selector: the worker knows no names.
   private static func shown(_ attempt: AttemptID) -> String {
     attempt.operation.numbered
+  }
+
+  private func takeStoreNews() {
+    guard let store else { return }
+    store.forAttempts.mark(told: core.mayStoreOutputs)
+    var batch: [StoreNews] = []
+    store.news.takeAll(into: &batch)
+    for news in batch {
+      switch news {
+      case .gained(let content): apply(.contentsGained([content]))
+      case .lost(let digests): apply(.contentsLost(digests))
+      case .missed(let content, let failure): apply(.contentMissed(content, failure.description))
+      }
+    }
   }
 
   private func noteUnkillable(_ attempt: AttemptID) {
@@ -363,6 +389,7 @@ final class WorkerLoop {
   private func leave() {
     service?.stopping("leaving")
     attempts.endAll(within: .seconds(2))
+    store?.end()
     connection.socket = nil
   }
 }

@@ -19,6 +19,13 @@ struct Decisions {
   var isHurried = false
 }
 
+/// What the worker has on its disk.
+struct WorkerDisk {
+  let scratch: Scratch
+  /// nil: outputs have the size of a message.
+  let store: WorkerStore?
+}
+
 /// Everything that wakes the loop.
 struct Wakeups: ~Copyable {
   var poller = SocketPoller()

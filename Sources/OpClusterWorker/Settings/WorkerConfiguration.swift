@@ -34,6 +34,12 @@ public struct WorkerConfiguration: Sendable {
   /// Maximum bytes of all log files, the oldest being removed first; nil: a tenth of the disk, at
   /// most `Limits.logBytesPerWorker`.
   public var logBytes: Int64?
+  /// Maximum bytes of the worker's store, for what operations leave to each other; 0: there is
+  /// none. nil: a quarter of the disk, at most `Limits.storeBytes`.
+  public var storeBytes: Int64?
+  /// Where other workers and clients read from the store. nil: any free port, or a socket file in
+  /// the worker's folder where the coordinator has one.
+  public var storeAddress: Endpoint?
   /// The time between two sweeps of logs; nil: five minutes.
   package var logSweepInterval: Span?
   /// Takes SIGTERM and SIGINT as orders to stop, and gives children default signals. Only if the
@@ -74,6 +80,8 @@ public struct WorkerConfiguration: Sendable {
     patience = nil
     logRetention = .seconds(7 * 24 * 3600)
     logBytes = nil
+    storeBytes = nil
+    storeAddress = nil
     handlesSignals = true
     drainTime = nil
     service = nil

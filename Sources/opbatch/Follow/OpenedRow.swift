@@ -35,7 +35,9 @@ extension AttemptResult {
     guard !output.isEmpty, !JSONSyntax.isValid(output), let opened = try? Wire.decodeOutput(output)
     else { return self }
     var result = self
-    if !opened.typeName.isEmpty {
+    if let place = opened.valueContent {
+      result.output = opened.contents[place].document(type: opened.typeName)
+    } else if !opened.typeName.isEmpty {
       result.output = opened.value
     } else if !opened.pairs.isEmpty {
       result.output = Array(opened.pairs.map { "\($0.key)=\($0.value)\n" }.joined().utf8)
@@ -44,7 +46,31 @@ extension AttemptResult {
   }
 }
 
+extension StoredContent {
+  /// Stands for a value that is too large for a message.
+  fileprivate func document(type: String) -> [UInt8] {
+    var json = JSONText()
+    json.object { json in
+      json.key("stored_value")
+      json.object { json in
+        json.field("type", type)
+        json.field("bytes", size)
+        json.field("sha256", "\(digest)")
+      }
+    }
+    return json.bytes
+  }
+}
+
 extension AttemptResult {
+  /// The value that is too large for a message, and lies in the store of a worker.
+  var storedValue: StoredContent? {
+    guard let opened = try? Wire.decodeOutput(output), let place = opened.valueContent else {
+      return nil
+    }
+    return opened.contents[place]
+  }
+
   /// The operation's result as a JSON document: the value of a registered type, the outputs of a
   /// command as an object of strings, `null` for nothing.
   var returnedDocument: [UInt8] {

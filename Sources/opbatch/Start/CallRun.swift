@@ -2,6 +2,7 @@
 // JSON text, and the worker decodes it: only it knows the type. `CommandRun` is the counterpart for
 // commands, whose output is a stream.
 
+import FoundationEssentials
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
@@ -112,7 +113,11 @@ struct CallRun {
     guard case .operations(let rows, _) = try await session.connection.request(request),
       let row = rows.first
     else { throw Failure.unexpectedReply("operations") }
-    var output = (row.result ?? .success).returnedDocument
+    let result = row.result ?? .success
+    var output = result.returnedDocument
+    if let value = result.storedValue {
+      output = [UInt8](try await session.connection.data(of: value))
+    }
     if output.last != UInt8(ascii: "\n") { output.append(UInt8(ascii: "\n")) }
     try console.write(bytes: console.outputIsTerminal ? Array(safeLog(output[...]).utf8) : output)
     return status

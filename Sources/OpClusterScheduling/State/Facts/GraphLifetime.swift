@@ -219,6 +219,7 @@ extension ClusterState {
       let graph = graphs.take(id.number)
       livingOperations -= UInt64(graph.operationCount)
       outputAccounts.end(id, bytes: graph.outputExcess)
+      letGoContents(of: graph)
       let outcomes = graph.endings
       if !turn.isReplay {
         turn.endings.append(

@@ -120,7 +120,7 @@ private struct Looking: Sendable {
       .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .enrol:
       true
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers,
-      .configuration, .ping, .log, .subscribe, .grantCredit, .unsubscribe:
+      .configuration, .ping, .log, .locate, .subscribe, .grantCredit, .unsubscribe:
       false
     }
   }

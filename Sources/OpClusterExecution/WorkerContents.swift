@@ -1,0 +1,154 @@
+// The contents of the worker's store, as the brain sees them: what is there, what is on its way and
+// who waits for it, what the coordinator has not been told. The body owns the files.
+
+import OpClusterModel
+
+/// Owned by the core. Each method costs what it adds, ends or tells.
+struct WorkerContents: Sendable {
+  /// What the store has.
+  private(set) var held: [ContentDigest: Int64] = [:]
+  /// What the coordinator has not been told in this conversation.
+  private var gained: [StoredContent] = []
+  private var lost: [ContentDigest] = []
+  /// Where contents are that a dispatch behind it needs.
+  var holders: [ContentDigest: [ContentSource]] = [:]
+  /// What is on its way, and the unstarted attempts that wait for it.
+  var fetches: [ContentDigest: [SlotTicket]] = [:]
+  /// Whether the coordinator of this conversation knows of contents.
+  private(set) var areTold = false
+
+  /// Begins a conversation: everything is told anew.
+  mutating func begin(areTold: Bool) {
+    self.areTold = areTold
+    holders = [:]
+    lost = []
+    gained = []
+    guard areTold else { return }
+    gained = held.map { StoredContent(digest: $0.key, size: $0.value) }
+      .sorted { $0.digest < $1.digest }
+  }
+
+  mutating func add(_ content: StoredContent) {
+    guard held.updateValue(content.size, forKey: content.digest) == nil, areTold else { return }
+    gained.append(content)
+  }
+
+  mutating func remove(_ digest: ContentDigest) {
+    guard held.removeValue(forKey: digest) != nil, areTold else { return }
+    lost.append(digest)
+  }
+
+  var hasNews: Bool { !gained.isEmpty || !lost.isEmpty }
+
+  /// Puts the news into a report, as far as they fit. What came and went since is told in this
+  /// order: first what is there, then what is not.
+  mutating func tell(_ report: inout WorkerReport) {
+    report.held = Self.takeFirst(&gained)
+    // A loss must not overtake the gain before it.
+    if gained.isEmpty { report.lost = Self.takeFirst(&lost) }
+    // Gained again since.
+    report.lost.removeAll { held[$0] != nil }
+  }
+
+  private static func takeFirst<Entry>(_ entries: inout [Entry]) -> [Entry] {
+    if entries.count <= mostTold {
+      defer { entries.removeAll(keepingCapacity: true) }
+      return entries
+    }
+    defer { entries.removeFirst(mostTold) }
+    return Array(entries.prefix(mostTold))
+  }
+  private static let mostTold = Limits.entriesPerMessage
+}
+
+extension ExecutionCore {
+  /// Whether outputs may name contents of the store: the coordinator tells dependents where they
+  /// are.
+  public var mayStoreOutputs: Bool { identity.store != nil && contents.areTold }
+
+  /// The store has these contents, by an end here or by a fetch.
+  mutating func gained(
+    _ contents: [StoredContent], at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    for content in contents {
+      self.contents.add(content)
+      for ticket in self.contents.fetches.removeValue(forKey: content.digest) ?? []
+      where waitsForContents(ticket) {
+        attempts[ticket.slot].unmet -= 1
+        guard attempts[ticket.slot].unmet == 0 else { continue }
+        change(ticket.slot, .awaitsMet, at: now, into: &effects)
+      }
+    }
+  }
+
+  private func waitsForContents(_ ticket: SlotTicket) -> Bool {
+    attempts.isCurrent(ticket) && attempts[ticket.slot].state == .blocked
+  }
+
+  /// A content will not come: who waits for it cannot start here.
+  mutating func missed(
+    _ content: StoredContent, _ reason: String, at now: Instant,
+    into effects: inout [ExecutionEffect]
+  ) {
+    for ticket in contents.fetches.removeValue(forKey: content.digest) ?? []
+    where waitsForContents(ticket) {
+      let slot = ticket.slot
+      var result = AttemptResult()
+      result.cause = .cannotStart
+      result.diagnostic =
+        "an input of \(content.size) bytes (\(content.digest.short)) did not come to worker "
+        + "'\(identity.name)': \(reason)"
+      change(slot, .inputMissed, at: now, into: &effects)
+      outbox.append(.finished(attempts[slot].id, result))
+      settle(slot, Self.outcome(result, isCancelled: false), [], into: &effects)
+    }
+  }
+
+  /// Makes a new attempt wait for the contents of its inputs that are not here.
+  mutating func awaitContents(_ slot: Slot, into effects: inout [ExecutionEffect]) {
+    for content in attempts[slot].contents {
+      let sources = contents.holders.removeValue(forKey: content.digest) ?? []
+      if contents.held[content.digest] != nil { continue }
+      let isNew = contents.fetches[content.digest] == nil
+      contents.fetches[content.digest, default: []].append(attempts.ticket(slot))
+      attempts[slot].unmet += 1
+      // Also for one that is on its way: there may be further holders.
+      if isNew || !sources.isEmpty { effects.append(.fetch(content, from: sources)) }
+    }
+  }
+
+  /// Ends the waiting of an attempt that is given back or ends; what nobody waits for is not
+  /// fetched.
+  mutating func leaveContents(_ slot: Slot, into effects: inout [ExecutionEffect]) {
+    if contents.fetches.isEmpty { return }
+    let ticket = attempts.ticket(slot)
+    for content in attempts[slot].contents {
+      guard let waiting = contents.fetches[content.digest] else { continue }
+      let others = waiting.filter { $0 != ticket && waitsForContents($0) }
+      contents.fetches[content.digest] = others.isEmpty ? nil : others
+      if others.isEmpty { effects.append(.dropFetch(content.digest)) }
+    }
+  }
+
+  /// Obeys the parts of orders that are about contents, before the dispatches.
+  mutating func obeyContents(_ orders: WorkerOrders, into effects: inout [ExecutionEffect]) {
+    for content in orders.holders { contents.holders[content.digest] = content.sources }
+    if !orders.grants.isEmpty { effects.append(.grant(orders.grants)) }
+    if !orders.released.isEmpty { effects.append(.letGo(orders.released)) }
+    for key in orders.revoked { effects.append(.revoke(key)) }
+  }
+}
+
+extension AttemptRecord {
+  /// The contents that its inputs name, each once, in order.
+  var contents: [StoredContent] {
+    var seen: Set<ContentDigest> = []
+    var contents: [StoredContent] = []
+    for input in inputs {
+      for content in input.contents where seen.insert(content.digest).inserted {
+        contents.append(content)
+      }
+    }
+    return contents
+  }
+}

@@ -1,0 +1,90 @@
+// Which contents an encoded output names. Outputs are opaque to the coordinator but for this: it
+// has to know what must stay in stores, and who needs it. Pure.
+
+extension OperationOutput {
+  /// The contents that an encoded output names (field 5 of `Outputs`), in order; none if it cannot
+  /// be read, which its reader is told later. Costs the fields of the output.
+  package static func contents(of encoded: [UInt8]) -> [StoredContent] {
+    // Each is at least as long as its digest.
+    if encoded.count < ContentDigest.byteCount { return [] }
+    var fields = FieldWalk(encoded[...])
+    var found: [StoredContent] = []
+    while let field = fields.next() {
+      guard field.number == 5, let bytes = field.bytes else { continue }
+      guard found.count < Limits.contentsPerOutput, let content = content(bytes) else { return [] }
+      found.append(content)
+    }
+    return fields.isWhole ? found : []
+  }
+
+  private static func content(_ bytes: ArraySlice<UInt8>) -> StoredContent? {
+    var fields = FieldWalk(bytes)
+    var digest: ContentDigest?
+    var size: UInt64 = 0
+    while let field = fields.next() {
+      switch field.number {
+      case 1: digest = field.bytes.flatMap { ContentDigest(bytes: $0) }
+      case 2: size = field.value
+      default: continue
+      }
+    }
+    guard fields.isWhole, let digest, size <= UInt64(Limits.contentBytes) else { return nil }
+    return StoredContent(digest: digest, size: Int64(size))
+  }
+}
+
+/// The fields of a message, one after the other.
+private struct FieldWalk {
+  struct Field {
+    var number: UInt64
+    /// Of a varint; else 0.
+    var value: UInt64 = 0
+    /// Of a field with a length.
+    var bytes: ArraySlice<UInt8>?
+  }
+
+  private var rest: ArraySlice<UInt8>
+  /// False once something could not be read.
+  private(set) var isWhole = true
+
+  init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+  mutating func next() -> Field? {
+    guard isWhole, !rest.isEmpty, let tag = varint() else { return nil }
+    var field = Field(number: tag >> 3)
+    switch tag & 7 {
+    case 0:
+      guard let value = varint() else { return nil }
+      field.value = value
+    case 1: guard skip(8) != nil else { return nil }
+    case 5: guard skip(4) != nil else { return nil }
+    case 2:
+      guard let length = varint(), let bytes = skip(length) else { return nil }
+      field.bytes = bytes
+    default:
+      isWhole = false
+      return nil
+    }
+    return field
+  }
+
+  private mutating func skip(_ count: UInt64) -> ArraySlice<UInt8>? {
+    guard count <= UInt64(rest.count) else {
+      isWhole = false
+      return nil
+    }
+    defer { rest = rest.dropFirst(Int(count)) }
+    return rest.prefix(Int(count))
+  }
+
+  private mutating func varint() -> UInt64? {
+    var value: UInt64 = 0
+    for shift in stride(from: UInt64(0), to: 64, by: 7) {
+      guard let byte = rest.popFirst() else { break }
+      value |= UInt64(byte & 0x7f) << shift
+      if byte < 0x80 { return value }
+    }
+    isWhole = false
+    return nil
+  }
+}

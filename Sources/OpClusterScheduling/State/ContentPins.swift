@@ -1,0 +1,46 @@
+// Which contents have to stay in stores: those that outputs of living graphs name. Follows from the
+// outputs alone, so that a replay finds the same.
+
+import OpClusterModel
+
+/// Contents that are needed, and by how many outputs. Each method costs the contents that it is
+/// given.
+struct ContentPins: Sendable {
+  private struct Pin {
+    var size: Int64
+    var outputs: UInt32
+  }
+  private var pins: [ContentDigest: Pin] = [:]
+  /// Those that nobody needs any more, since the last `takeFreed`.
+  private var freed: [ContentDigest] = []
+
+  var isEmpty: Bool { pins.isEmpty }
+  var count: Int { pins.count }
+  func contains(_ digest: ContentDigest) -> Bool { pins[digest] != nil }
+
+  mutating func pinAll(_ contents: [StoredContent]) {
+    for content in contents {
+      pins[content.digest, default: Pin(size: content.size, outputs: 0)].outputs += 1
+    }
+  }
+
+  mutating func unpinAll(_ contents: [StoredContent]) {
+    for content in contents {
+      guard let outputs = pins[content.digest]?.outputs else { continue }
+      pins[content.digest]?.outputs = outputs - 1
+      if outputs > 1 { continue }
+      pins[content.digest] = nil
+      freed.append(content.digest)
+    }
+  }
+
+  /// May contain some that are needed again.
+  mutating func takeFreed() -> [ContentDigest] {
+    if freed.isEmpty { return [] }
+    defer { freed = [] }
+    return freed
+  }
+
+  /// For a comparison with what the outputs name.
+  var counts: [ContentDigest: UInt32] { pins.mapValues(\.outputs) }
+}

@@ -1,0 +1,59 @@
+// Operations that wait because nobody has a content that they need. A value; `InputContents` says
+// who waits, and for how long.
+
+import HeapModule
+import OpClusterModel
+
+/// When an operation has waited long enough for a content.
+struct ContentDeadline: Comparable, Sendable {
+  var until: Instant
+  var operation: OperationID
+  var digest: ContentDigest
+
+  static func < (one: Self, other: Self) -> Bool {
+    (one.until, one.operation) < (other.until, other.operation)
+  }
+}
+
+/// Operations in line that wait for a content.
+struct ContentWaits: Sendable {
+  /// With the moment until which each waits.
+  private(set) var byContent: [ContentDigest: [OperationID: Instant]] = [:]
+  private var deadlines: Heap<ContentDeadline> = []
+
+  var isEmpty: Bool { byContent.isEmpty }
+  var nextDeadline: Instant? { deadlines.min?.until }
+
+  mutating func wait(_ id: OperationID, for digest: ContentDigest, until moment: Instant) {
+    byContent[digest, default: [:]][id] = moment
+    deadlines.insert(ContentDeadline(until: moment, operation: id, digest: digest))
+  }
+
+  /// Those that wait for it, in order.
+  mutating func take(_ digest: ContentDigest) -> [OperationID] {
+    byContent.removeValue(forKey: digest).map { $0.keys.sorted() } ?? []
+  }
+
+  /// Those whose time is over.
+  mutating func takeDue(at now: Instant) -> [ContentDeadline] {
+    var due: [ContentDeadline] = []
+    while let first = deadlines.min, first.until <= now {
+      _ = deadlines.removeMin()
+      guard byContent[first.digest]?[first.operation] == first.until else { continue }
+      byContent[first.digest]?[first.operation] = nil
+      if byContent[first.digest]?.isEmpty == true { byContent[first.digest] = nil }
+      due.append(first)
+    }
+    return due
+  }
+
+  func digest(of id: OperationID) -> ContentDigest? {
+    byContent.first { $0.value[id] != nil }?.key
+  }
+}
+
+/// A content that a worker was told of in this turn.
+struct ToldContent: Hashable, Sendable {
+  var worker: UInt32
+  var digest: ContentDigest
+}

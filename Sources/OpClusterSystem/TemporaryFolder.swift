@@ -1,0 +1,17 @@
+// Folders that live as long as a program. Blocking; any thread.
+
+import Glibc
+
+package enum TemporaryFolder {
+  /// Makes a folder that nobody else can enter, in `$TMPDIR` or `/tmp`.
+  package static func make(named name: String) throws(SystemError) -> String {
+    let parent = OwnProcess.variable("TMPDIR").flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
+    var template = Array("\(parent)/\(name)-XXXXXX".utf8CString)
+    let made = unsafe template.withUnsafeMutableBufferPointer { buffer -> String? in
+      guard let path = buffer.baseAddress, let made = unsafe mkdtemp(path) else { return nil }
+      return unsafe String(cString: made)
+    }
+    guard let made else { throw SystemError(action: "make a folder in \(parent)", code: errno) }
+    return made
+  }
+}

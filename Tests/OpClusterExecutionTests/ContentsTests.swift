@@ -1,0 +1,143 @@
+// Contents of other stores: an attempt starts when all that its inputs name is there.
+
+import Citations
+import OpClusterExecution
+import OpClusterModel
+import Testing
+
+@Suite(.checks("S137", "S140")) struct ContentsTests {
+  private static func content(_ number: UInt8, size: Int64) throws -> StoredContent {
+    let bytes = [UInt8](repeating: number, count: ContentDigest.byteCount)
+    return StoredContent(digest: try #require(ContentDigest(bytes: bytes)), size: size)
+  }
+
+  /// An output that names contents of less than 128 bytes, as it is encoded (`Outputs.contents`).
+  private static func output(_ contents: [StoredContent]) -> [UInt8] {
+    var bytes: [UInt8] = []
+    for content in contents {
+      bytes += [5 << 3 | 2, 36, 1 << 3 | 2, 32]
+      bytes += content.digest.bytes
+      bytes += [2 << 3, UInt8(content.size)]
+    }
+    return bytes
+  }
+
+  private static func dispatch(
+    _ index: UInt32, reading contents: [StoredContent], awaits: [UInt32] = []
+  ) -> Dispatch {
+    var dispatch = Rig.dispatch(index, awaits: awaits)
+    dispatch.inputs = [
+      DependencyInput(
+        operation: OperationID(graph: GraphID(3), index: 0), name: "from", index: nil,
+        outcome: .succeeded, output: output(contents))
+    ]
+    return dispatch
+  }
+
+  private static func rig() -> Rig {
+    var rig = Rig(hasStore: true)
+    rig.welcome()
+    rig.order { $0.templates = [Rig.template()] }
+    _ = rig.trace()
+    return rig
+  }
+
+  private static let source = ContentSource(endpoint: "tcp://other:1")
+
+  @Test func startsWhenAllIsThere() throws {
+    var rig = Self.rig()
+    let (small, large) = (try Self.content(1, size: 10), try Self.content(2, size: 100))
+    rig.order { orders in
+      orders.holders = [ContentHolders(digest: small.digest, sources: [Self.source])]
+      orders.dispatches = [Self.dispatch(0, reading: [small, large, small])]
+    }
+    #expect(rig.trace() == ["fetch 10 from tcp://other:1", "fetch 100 from "])
+    rig.apply(.contentsGained([large]))
+    #expect(rig.trace() == ["report 2: +100 "])
+    rig.apply(.contentsGained([small]))
+    #expect(rig.trace() == ["launch 0", "report 3: +10 started 0"])
+    // What is here is not fetched.
+    rig.order { $0.dispatches = [Self.dispatch(1, reading: [large])] }
+    #expect(rig.trace() == ["launch 1", "report 4: started 1"])
+  }
+
+  @Test func waitsForContentsAndForOperations() throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.order { orders in
+      orders.dispatches = [Rig.dispatch(0), Self.dispatch(1, reading: [content], awaits: [0])]
+    }
+    #expect(rig.trace() == ["fetch 10 from ", "launch 0", "report 2: started 0"])
+    rig.apply(.contentsGained([content]))
+    #expect(rig.trace() == ["report 3: +10 "])
+    rig.end(0)
+    #expect(rig.trace() == ["launch 1", "report 4: finished 0 ok, started 1"])
+  }
+
+  @Test func oneFetchForAllThatWait() throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.order { orders in
+      orders.dispatches = (0..<3).map { Self.dispatch($0, reading: [content]) }
+    }
+    #expect(rig.trace() == ["fetch 10 from "])
+    rig.order { $0.recalls = [Rig.attempt(0)] }
+    #expect(rig.trace() == ["report 2: recalled 0"])
+    rig.apply(.contentMissed(content, "nobody has it"))
+    #expect(rig.trace() == ["report 3: finished 1 cannotStart, finished 2 cannotStart"])
+    rig.order(acknowledged: 3)
+    #expect(rig.core.counts.assigned == 0)
+    #expect(rig.core.counts.unacknowledged == 0)
+  }
+
+  @Test func whatNobodyWaitsForIsNotFetched() throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.order { orders in
+      orders.dispatches = (0..<2).map { Self.dispatch($0, reading: [content]) }
+    }
+    rig.order { $0.cancels = [CancelOrder(attempt: Rig.attempt(0))] }
+    _ = rig.trace()
+    rig.order { $0.recalls = [Rig.attempt(1)] }
+    #expect(rig.trace() == ["drop 010101010101", "report 3: recalled 1"])
+    // It comes all the same, and again somebody waits.
+    rig.order { $0.dispatches = [Rig.dispatch(2)] }
+    rig.apply(.contentsGained([content]))
+    #expect(rig.trace().contains { $0.contains("+10") })
+  }
+
+  @Test func aConversationBeginsWithAllThatIsThere() throws {
+    var rig = Self.rig()
+    let contents = try (1...3).map { try Self.content($0, size: Int64($0)) }
+    rig.apply(.contentsGained(contents))
+    rig.apply(.contentsLost([contents[1].digest]))
+    #expect(rig.trace() == ["report 2: +1 +2 +3 ", "report 3: -02 "])
+    rig.apply(.disconnected)
+    rig.apply(.contentsLost([contents[0].digest]))
+    rig.apply(.contentsGained([contents[1]]))
+    _ = rig.trace()
+    rig.welcome(increment: 2)
+    #expect(rig.trace().last == "report 1: +2 +3 ")
+  }
+
+  @Test func ordersAboutTheStoreReachIt() throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.order { orders in
+      orders.grants = [GrantOrder(digest: content.digest, reader: [])]
+      orders.released = [content.digest]
+      orders.revoked = [content.digest.bytes]
+    }
+    #expect(rig.trace() == ["grant 1", "let go 1", "revoke"])
+    #expect(rig.core.mayStoreOutputs)
+  }
+
+  @Test func withoutAStoreNothingIsTold() throws {
+    var rig = Rig()
+    rig.welcome()
+    _ = rig.trace()
+    rig.apply(.contentsGained([try Self.content(1, size: 1)]))
+    #expect(rig.trace() == [])
+    #expect(!rig.core.mayStoreOutputs)
+  }
+}

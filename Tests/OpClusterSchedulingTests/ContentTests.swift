@@ -1,0 +1,213 @@
+// Contents that outputs name: who is told where they are, who waits for them, when they may leave.
+
+import Citations
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+@Suite(.checks("S137", "S140")) struct ContentTests {
+  private static func content(_ number: UInt8, size: Int64 = 100) throws -> StoredContent {
+    let bytes = [UInt8](repeating: number, count: ContentDigest.byteCount)
+    return StoredContent(digest: try #require(ContentDigest(bytes: bytes)), size: size)
+  }
+
+  /// A success whose output names contents of less than 128 bytes (`Outputs.contents`).
+  private static func result(_ contents: StoredContent...) -> AttemptResult {
+    var result = AttemptResult.success
+    for content in contents {
+      result.output += [5 << 3 | 2, 36, 1 << 3 | 2, 32]
+      result.output += content.digest.bytes
+      result.output += [2 << 3, UInt8(content.size)]
+    }
+    return result
+  }
+
+  /// `make` at worker `a`, and `read` of `a`'s output at worker `b`.
+  private static func submission(readers: UInt32 = 1) -> GraphSubmission {
+    var make = noops("make")
+    make.requirements = [LabelRequirement(key: "worker", values: ["a"])]
+    var read = noops("read", readers)
+    read.wantsInputs = true
+    read.requirements = [LabelRequirement(key: "worker", values: ["b", "c"])]
+    var graph = GraphSubmission(name: "g")
+    graph.templates = [make, read]
+    graph.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
+    return graph
+  }
+
+  private static func world(_ names: [String] = ["a", "b"]) -> World {
+    var world = World()
+    world.invariantChecks = .afterEveryTurn
+    for name in names { join(name, &world) }
+    return world
+  }
+
+  private static func join(_ name: String, hasStore: Bool = true, _ world: inout World) {
+    let at = world.join(name)
+    // Said hello without a store: again, with one.
+    guard hasStore else { return }
+    world.workers[at].store = source(name)
+    world.workers[at].peer = PeerID(world.workers[at].peer.number + 1_000)
+    world.greet(at)
+  }
+
+  private static func source(_ name: String) -> ContentSource {
+    ContentSource(
+      endpoint: "tcp://\(name):1", key: [UInt8](repeating: name.utf8.first ?? 0, count: 32))
+  }
+
+  /// `make` has ended at worker 0 and left the content.
+  private static func made(_ content: StoredContent, _ world: inout World, readers: UInt32 = 1) {
+    world.ask(.submit(submission(readers: readers)))
+    world.start(0, operation(1, 0))
+    world.end(0, operation(1, 0), result(content))
+    world.workers[0].held = [content]
+    world.report(0)
+  }
+
+  @Test func theReaderIsToldAndTheHolderGrants() throws {
+    var world = Self.world()
+    let content = try Self.content(1)
+    Self.made(content, &world, readers: 2)
+    #expect(world.workers[1].assigned.count == 2)
+    let known = ContentHolders(digest: content.digest, sources: [Self.source("a")])
+    #expect(world.workers[1].holders == [known], "once for a turn")
+    let grant = GrantOrder(digest: content.digest, reader: Self.source("b").key)
+    #expect(world.workers[0].grants == [grant])
+    // Who has it need not be told.
+    world.workers[1].held = [content]
+    world.report(1)
+    #expect(world.workers[1].released == [])
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+    #expect(world.workers[0].released == [content.digest])
+    #expect(world.workers[1].released == [content.digest])
+    #expect(world.brokenInvariant == nil)
+  }
+
+  @Test func waitsForAHolderThatComesBack() throws {
+    var world = Self.world()
+    let content = try Self.content(1)
+    // The holder goes before its readers begin.
+    var graph = Self.submission()
+    graph.templates[1].isHeld = true
+    world.ask(.submit(graph))
+    world.start(0, operation(1, 0))
+    world.end(0, operation(1, 0), Self.result(content))
+    world.workers[0].held = [content]
+    world.report(0)
+    world.input(.gone(world.workers[0].peer))
+    world.ask(.hold(.operations([operation(1, 1)]), false))
+    #expect(world.workers[1].assigned.isEmpty)
+    #expect(world.scheduler.contentLine(operation(1, 1))?.contains("not connected") == true)
+    world.workers[0].peer = PeerID(5_000)
+    world.greet(0)
+    #expect(world.workers[1].assigned.isEmpty, "it has not said what it has")
+    world.workers[0].held = [content]
+    world.report(0)
+    #expect(world.workers[1].assigned.count == 1)
+    #expect(world.scheduler.contentLine(operation(1, 1)) == nil)
+    #expect(world.brokenInvariant == nil)
+  }
+
+  @Test func whatIsGoneForGoodFailsItsReaders() throws {
+    var world = Self.world()
+    let content = try Self.content(1)
+    world.workers[1].capacity.cpus = .zero
+    var graph = Self.submission()
+    graph.templates[1].isHeld = true
+    graph.templates.append(noops("after"))
+    graph.groupEdges.append(GroupEdge(from: 1, to: 2, policy: .succeeded))
+    world.ask(.submit(graph))
+    world.start(0, operation(1, 0))
+    world.end(0, operation(1, 0), Self.result(content))
+    world.workers[0].held = [content]
+    world.report(0)
+    world.workers[0].lost = [content.digest]
+    world.report(0)
+    world.ask(.hold(.operations([operation(1, 1)]), false))
+    #expect(world.workers[1].assigned.isEmpty)
+    let patience = Timing().lost
+    #expect(world.scheduler.nextDeadline() ?? .distantFuture <= world.now + patience)
+    for _ in 0..<20 {
+      world.tick(after: .seconds(1))
+      for at in 0...1 { world.report(at) }
+    }
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+    let line = world.history.last { $0.attempt.operation == operation(1, 1) }
+    #expect(line?.outcome == .failed)
+    #expect(line?.result.cause == .inputUnavailable)
+    #expect(world.history.last { $0.attempt.operation == operation(1, 2) }?.outcome == .skipped)
+    #expect(world.brokenInvariant == nil)
+  }
+
+  @Test func aWorkerWithoutAStoreGetsNoReader() throws {
+    var world = Self.world(["a"])
+    Self.join("b", hasStore: false, &world)
+    let content = try Self.content(1)
+    Self.made(content, &world)
+    #expect(world.workers[1].assigned.isEmpty)
+    Self.join("c", &world)
+    world.report(2)
+    #expect(world.workers[1].assigned.isEmpty)
+    #expect(world.workers[2].assigned.count == 1)
+    #expect(world.brokenInvariant == nil)
+  }
+
+  @Test func whatNobodyNeedsIsReleased() throws {
+    var world = Self.world()
+    let content = try Self.content(1)
+    // Of an earlier life of the worker, or of a graph that has ended.
+    world.workers[0].held = [content]
+    world.report(0)
+    #expect(world.workers[0].released == [content.digest])
+    // Of an attempt that is not the worker's own any more.
+    world.ask(.submit(Self.submission()))
+    world.start(0, operation(1, 0))
+    world.report(0)
+    world.ask(.cancel(.operations([operation(1, 0)]), reason: "", grace: nil))
+    world.end(0, operation(1, 0), Self.result(try Self.content(2)))
+    world.workers[0].held = [try Self.content(2)]
+    world.report(0)
+    #expect(world.workers[0].released.last == (try Self.content(2)).digest)
+  }
+
+  @Test func aReplayNeedsTheSame() throws {
+    var world = Self.world()
+    let content = try Self.content(1)
+    Self.made(content, &world)
+    let replayed = world.replayed()
+    #expect(replayed.state.pins.counts == [content.digest: 1])
+    #expect(world.scheduler.state.pins.counts == [content.digest: 1])
+    var restored = Scheduler()
+    restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
+    #expect(restored.state.pins.counts == [content.digest: 1])
+  }
+
+  @Test func onlySomeHoldersAreTold() throws {
+    var world = Self.world(["a", "b"] + (0..<6).map { "x\($0)" })
+    let content = try Self.content(1)
+    for at in world.workers.indices where at != 1 {
+      world.workers[at].held = [content]
+      world.report(at)
+    }
+    Self.made(content, &world)
+    #expect(world.workers[1].holders.first?.sources.count == Limits.holdersTold)
+    #expect(world.workers[1].holders.first?.sources.first == Self.source("a"))
+  }
+
+  @Test func contentsOfAWorkerAreBounded() throws {
+    #expect(HolderIndex().limit == Limits.contentsPerWorker)
+    var index = HolderIndex(limit: 2)
+    let digests = try (1...3).map { try Self.content($0).digest }
+    var taken = digests.map { index.gain($0, at: 1) }
+    #expect(taken == [true, true, false])
+    taken = [index.gain(digests[0], at: 1), index.gain(digests[2], at: 2)]
+    #expect(taken == [true, true])
+    index.forget(1)
+    #expect(index.workers(with: digests[0]) == [] && index.workers(with: digests[2]) == [2])
+    index.lose(digests[2], at: 2)
+    #expect(index.workers(with: digests[2]) == [])
+  }
+}
