@@ -39,11 +39,14 @@ public final class ClusterConnection: Sendable {
   }
 
   /// Made when the first value is fetched.
-  func downloads() throws(ClientError) -> ContentDownloads {
+  ///
+  /// - Parameter folder: Where they are put for a while, if these are the first ones; nil: the
+  ///   temporary folder.
+  func downloads(in folder: String? = nil) throws(ClientError) -> ContentDownloads {
     let made = contents.withLock { known -> Result<ContentDownloads, ClientError> in
       if let known { return .success(known) }
       do throws(ClientError) {
-        let fresh = try ContentDownloads(keys: keys)
+        let fresh = try ContentDownloads(keys: keys, in: folder)
         known = fresh
         return .success(fresh)
       } catch {

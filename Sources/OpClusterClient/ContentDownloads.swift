@@ -18,13 +18,6 @@ final class ContentDownloads: Sendable {
   private let fetcher: ContentFetcher
   private let waiting: Waiting
 
-  private struct FetchEnd {
-    var failure: FetchFailure?
-  }
-
-  /// Where a content is; nil: no connected worker has it.
-  typealias Locate = (ContentDigest) async throws(ClientError) -> [ContentSource]?
-
   /// Those who wait for a content.
   private final class Waiting: Sendable {
     private let slots = Mutex<[ContentDigest: [ReplySlot<FetchEnd>]]>([:])
@@ -39,10 +32,13 @@ final class ContentDownloads: Sendable {
     }
   }
 
-  /// - Parameter keys: Our own, for TCP.
-  init(keys: KeyPair?) throws(ClientError) {
+  /// - Parameters:
+  ///   - keys: Our own, for TCP.
+  ///   - parent: Where the folder is; nil: the temporary one.
+  init(keys: KeyPair?, in parent: String? = nil) throws(ClientError) {
     do throws(SystemError) {
-      folder = try TemporaryFolder.make(named: "opcluster-contents")
+      folder = try TemporaryFolder.make(
+        named: parent == nil ? "opcluster-contents" : ".opcluster-contents", in: parent)
     } catch {
       throw Self.error(error.description)
     }
@@ -72,10 +68,9 @@ final class ContentDownloads: Sendable {
     ClientError(.unreachable, "values cannot be fetched: \(what)")
   }
 
-  func data(
-    of content: StoredContent, locating locate: Locate
-  ) async throws(ClientError) -> Data {
-    if !store.has(content.digest) { try await fetch(content, locate) }
+  /// The bytes of a content that has been fetched, mapped; nil: it has not.
+  func data(of content: StoredContent) throws(ClientError) -> Data? {
+    guard store.has(content.digest) else { return nil }
     do {
       // Readable as long as it is mapped, whatever becomes of the file.
       return try Data(
@@ -85,24 +80,37 @@ final class ContentDownloads: Sendable {
     }
   }
 
-  private func fetch(
-    _ content: StoredContent, _ locate: Locate
-  ) async throws(ClientError) {
-    guard let sources = try await locate(content.digest) else {
-      throw ClientError(
-        Refusal(
-          .expired, "no connected worker has the value of \(content.size) bytes any more",
-          hint: "wait until its worker is back, or run the operation again"))
+  func has(_ content: StoredContent) -> Bool { store.has(content.digest) }
+
+  /// Makes a fetched content a file of its own, where nothing is.
+  func write(
+    _ content: StoredContent, to path: String, isExecutable: Bool
+  ) throws(ClientError) {
+    do throws(StoreError) {
+      try store.copy(content.digest, to: path, mode: isExecutable ? 0o755 : 0o644)
+    } catch {
+      throw Self.error("\(error)")
     }
+  }
+
+  /// Fetches a content from those who have it; `data` finds it then.
+  func fetch(
+    _ content: StoredContent, from sources: [ContentSource]
+  ) async throws(ClientError) {
     let slot = ReplySlot<FetchEnd>()
     waiting.add(slot, for: content.digest)
     guard fetcher.fetch(content, from: sources) else {
       throw ClientError(Refusal(.busy, "too many values are being fetched at once"))
     }
-    if let failure = try await slot.value().failure {
-      throw ClientError(
-        .unreachable, "the value of \(content.size) bytes was not fetched: \(failure)",
-        hint: "look at the network between here and the workers")
-    }
+    guard let failure = try await slot.value().failure else { return }
+    throw ClientError(
+      .unreachable, "the value of \(content.size) bytes was not fetched: \(failure)",
+      hint: "look at the network between here and the workers")
   }
+}
+
+/// How a fetch has ended.
+struct FetchEnd: Sendable {
+  /// nil: the content is here.
+  var failure: FetchFailure?
 }

@@ -12,7 +12,7 @@
     ]
     private static let eventNames = [
       "awaitsMet", "chosen", "recall", "cancel", "abandon", "stop", "fenced", "graceOver",
-      "ended", "acknowledged",
+      "ended", "acknowledged", "inputMissed",
     ]
 
     static func add(_ state: AttemptState, _ event: AttemptEvent) {
@@ -52,6 +52,7 @@
       case .graceOver: 7
       case .ended: 8
       case .acknowledged: 9
+      case .inputMissed: 10
       }
     }
   }

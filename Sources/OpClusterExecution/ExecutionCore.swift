@@ -82,6 +82,8 @@ public struct ExecutionCore: Sendable {
     var isPossible: Bool
     /// Two process trees of one operation never run at once (G16).
     var isExclusive: Bool
+    /// What its operations read of stores.
+    var contentNeeds: ContentNeeds
     var limits = TemplateLimits()
   }
   struct Progress: Sendable {

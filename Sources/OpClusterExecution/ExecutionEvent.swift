@@ -86,6 +86,8 @@ public enum ExecutionEffect: Sendable {
   case grant([GrantOrder])
   /// The owner of a key may read nothing any more.
   case revoke([UInt8])
+  /// These contents have to stay in the store after all, if they are there.
+  case keep([ContentDigest])
   /// These contents may leave the store when their room is needed.
   case letGo([ContentDigest])
 }

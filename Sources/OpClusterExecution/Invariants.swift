@@ -77,7 +77,9 @@ extension ExecutionCore {
     let operation = operations.graphs[Int(attempt.graph)][attempt.id.operation.index]
     let ticket = attempts.ticket(operation.slot)
     if attempt.state == .blocked {
-      unmet += attempt.contents.count { contents.fetches[$0.digest]?.contains(ticket) == true }
+      unmet += contentsNeeded(by: operation.slot).count { content in
+        contents.fetches[content.digest]?.contains(ticket) == true
+      }
     }
     if unmet != Int(attempt.unmet) { problems.append("\(attempt.id) counts its awaits wrong") }
     return count

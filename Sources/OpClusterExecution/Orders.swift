@@ -21,7 +21,7 @@ extension ExecutionCore {
       isArray: announcement.isArray, indexRuns: announcement.indexRuns,
       demandClass: queue.join(announcement.demand, isExclusive: announcement.isExclusive),
       isPossible: identity.isLargeEnough(for: announcement.demand),
-      isExclusive: announcement.isExclusive)
+      isExclusive: announcement.isExclusive, contentNeeds: announcement.contentNeeds)
     let number: TemplateNumber
     if let again = freeTemplates.popLast() {
       number = again

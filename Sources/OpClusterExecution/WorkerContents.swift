@@ -1,12 +1,14 @@
 // The contents of the worker's store, as the brain sees them: what is there, what is on its way and
 // who waits for it, what the coordinator has not been told. The body owns the files.
 
-import OpClusterModel
+package import OpClusterModel
 
 /// Owned by the core. Each method costs what it adds, ends or tells.
 struct WorkerContents: Sendable {
   /// What the store has.
   private(set) var held: [ContentDigest: Int64] = [:]
+  /// The reports that told of them last; none: it has not been told yet.
+  private var toldIn: [ContentDigest: UInt64] = [:]
   /// What the coordinator has not been told in this conversation.
   private var gained: [StoredContent] = []
   private var lost: [ContentDigest] = []
@@ -23,19 +25,30 @@ struct WorkerContents: Sendable {
     holders = [:]
     lost = []
     gained = []
+    toldIn = [:]
     guard areTold else { return }
     gained = held.map { StoredContent(digest: $0.key, size: $0.value) }
       .sorted { $0.digest < $1.digest }
   }
 
+  /// Also of what is there: it is told again, so that a release that was decided before does not
+  /// count.
   mutating func add(_ content: StoredContent) {
-    guard held.updateValue(content.size, forKey: content.digest) == nil, areTold else { return }
-    gained.append(content)
+    held[content.digest] = content.size
+    toldIn[content.digest] = nil
+    if areTold { gained.append(content) }
   }
 
   mutating func remove(_ digest: ContentDigest) {
     guard held.removeValue(forKey: digest) != nil, areTold else { return }
+    toldIn[digest] = nil
     lost.append(digest)
+  }
+
+  /// Those of the released contents that may leave: of a later gain the coordinator had not heard
+  /// when it released them.
+  func mayLeave(_ released: [ContentDigest], heard report: UInt64) -> [ContentDigest] {
+    released.filter { held[$0] == nil || toldIn[$0].map { $0 <= report } ?? false }
   }
 
   var hasNews: Bool { !gained.isEmpty || !lost.isEmpty }
@@ -44,6 +57,7 @@ struct WorkerContents: Sendable {
   /// order: first what is there, then what is not.
   mutating func tell(_ report: inout WorkerReport) {
     report.held = Self.takeFirst(&gained)
+    for content in report.held { toldIn[content.digest] = report.number }
     // A loss must not overtake the gain before it.
     if gained.isEmpty { report.lost = Self.takeFirst(&lost) }
     // Gained again since.
@@ -65,6 +79,14 @@ extension ExecutionCore {
   /// Whether outputs may name contents of the store: the coordinator tells dependents where they
   /// are.
   public var mayStoreOutputs: Bool { identity.store != nil && contents.areTold }
+
+  /// Whether the store has a content, as far as it was told.
+  package func holds(_ digest: ContentDigest) -> Bool { contents.held[digest] != nil }
+
+  /// The attempts that cannot start before a content is there.
+  package func attempts(waitingFor digest: ContentDigest) -> [AttemptID] {
+    (contents.fetches[digest] ?? []).filter(waitsForContents).map { attempts[$0.slot].id }
+  }
 
   /// The store has these contents, by an end here or by a fetch.
   mutating func gained(
@@ -104,9 +126,15 @@ extension ExecutionCore {
     }
   }
 
+  /// The contents that an attempt reads, each once, in order.
+  func contentsNeeded(by slot: Slot) -> [StoredContent] {
+    attempts[slot].inputs.contents(
+      templates[Int(attempts[slot].template.position)].contentNeeds)
+  }
+
   /// Makes a new attempt wait for the contents of its inputs that are not here.
   mutating func awaitContents(_ slot: Slot, into effects: inout [ExecutionEffect]) {
-    for content in attempts[slot].contents {
+    for content in contentsNeeded(by: slot) {
       let sources = contents.holders.removeValue(forKey: content.digest) ?? []
       if contents.held[content.digest] != nil { continue }
       let isNew = contents.fetches[content.digest] == nil
@@ -122,7 +150,7 @@ extension ExecutionCore {
   mutating func leaveContents(_ slot: Slot, into effects: inout [ExecutionEffect]) {
     if contents.fetches.isEmpty { return }
     let ticket = attempts.ticket(slot)
-    for content in attempts[slot].contents {
+    for content in contentsNeeded(by: slot) {
       guard let waiting = contents.fetches[content.digest] else { continue }
       let others = waiting.filter { $0 != ticket && waitsForContents($0) }
       contents.fetches[content.digest] = others.isEmpty ? nil : others
@@ -134,21 +162,10 @@ extension ExecutionCore {
   mutating func obeyContents(_ orders: WorkerOrders, into effects: inout [ExecutionEffect]) {
     for content in orders.holders { contents.holders[content.digest] = content.sources }
     if !orders.grants.isEmpty { effects.append(.grant(orders.grants)) }
-    if !orders.released.isEmpty { effects.append(.letGo(orders.released)) }
+    let heard = max(orders.heard, orders.acknowledged)
+    let released = contents.mayLeave(orders.released, heard: heard)
+    if !released.isEmpty { effects.append(.letGo(released)) }
+    if !orders.retained.isEmpty { effects.append(.keep(orders.retained)) }
     for key in orders.revoked { effects.append(.revoke(key)) }
-  }
-}
-
-extension AttemptRecord {
-  /// The contents that its inputs name, each once, in order.
-  var contents: [StoredContent] {
-    var seen: Set<ContentDigest> = []
-    var contents: [StoredContent] = []
-    for input in inputs {
-      for content in input.contents where seen.insert(content.digest).inserted {
-        contents.append(content)
-      }
-    }
-    return contents
   }
 }

@@ -51,6 +51,8 @@ struct Brains: Sendable {
     var calls: [@Sendable () -> Void] = []
     /// Values that no unfinished operation needs.
     var released: [ContentDigest] = []
+    /// Values that one needs again.
+    var retained: [ContentDigest] = []
     /// The moment for the next round without arrivals; nil: never.
     var deadline: Instant?
 
@@ -70,6 +72,7 @@ struct Brains: Sendable {
       usedClosures.removeAll(keepingCapacity: true)
       calls.removeAll(keepingCapacity: true)
       released.removeAll(keepingCapacity: true)
+      retained.removeAll(keepingCapacity: true)
     }
   }
 
@@ -309,6 +312,7 @@ struct Brains: Sendable {
     case .learn(let number, let announcement): learn(number, announcement)
     case .forget(let number): templates[Int(number.position)] = nil
     case .forgetGraph: break
+    case .keep(let digests): output.retained += digests
     case .letGo(let digests): output.released += digests
     // Every value is here, and nobody else reads it.
     case .fetch, .dropFetch, .grant, .revoke: break

@@ -74,6 +74,7 @@ extension LocalCluster {
     for deed in output.deeds { stop(deed) { !starting.contains($0) } }
     for (completion, result) in output.answers { completion(result) }
     for call in output.calls { call() }
+    values.retain(output.retained)
     if !output.released.isEmpty {
       let gone = values.release(output.released)
       if !gone.isEmpty { inbox.add(.valuesGone(gone)) }

@@ -20,6 +20,8 @@ public struct CommandSpecification: Hashable, Sendable {
   public var grace: Span?
   /// Keys that the command must write to `OP_OUTPUT`; it may write others, too.
   public var outputs: [String]
+  /// Files that the command leaves for others, at most `Limits.outputFilesPerOperation`.
+  public var outputFiles: [OutputFile] = []
   /// Keys of per-element values by position in the element's argument: `item`, or the matrix keys.
   public var elementKeys: [String]
   /// Bytes kept of each stream; the rest is cut with a marker (G26).
@@ -30,6 +32,15 @@ public struct CommandSpecification: Hashable, Sendable {
     case arguments([CommandText])
     /// A text that is the last argument of the interpreter, such as ``standardShell``.
     case shell(interpreter: [String], text: CommandText)
+  }
+  public struct OutputFile: Hashable, Sendable {
+    public var name: String
+    /// A path or a pattern with `*`, `?` or `[…]`, from the working directory.
+    public var path: CommandText
+    public init(name: String, path: CommandText) {
+      self.name = name
+      self.path = path
+    }
   }
   public struct Variable: Hashable, Sendable {
     public var name: String

@@ -50,9 +50,12 @@ public struct ContentSource: Hashable, Sendable {
   public var endpoint: String
   /// The holder's public key, 32 bytes; empty where there are no keys.
   public var key: [UInt8]
+  /// The name of the worker, for people; empty where nobody asked for it.
+  public var worker: String
 
-  public init(endpoint: String, key: [UInt8] = []) {
+  public init(endpoint: String, key: [UInt8] = [], worker: String = "") {
     self.endpoint = endpoint
     self.key = key
+    self.worker = worker
   }
 }

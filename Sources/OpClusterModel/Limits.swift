@@ -41,6 +41,12 @@ public enum Limits {
   public static let contentBytes: Int64 = 1 << 46
   /// Contents that one output may name.
   public static let contentsPerOutput = 1_000
+  /// Files of dependencies that an operation declares to read, and files that it declares to leave.
+  public static let inputFilesPerOperation = 1_000
+  public static let outputFilesPerOperation = 100
+  /// A path in an output's folder: its bytes, and the names in it.
+  public static let relativePathBytes = 1_024
+  public static let pathDepth = 32
   /// Contents of one worker that the coordinator knows; further ones are fetched by nobody.
   public static let contentsPerWorker = 1_000_000
   /// Holders of a content that its reader is told.

@@ -9,10 +9,12 @@ public struct OperationOutput: Hashable, Sendable {
   public var typeName: String
   /// The value, as JSON; empty if it lies in a store.
   public var value: [UInt8]
-  /// What lies in stores, at most `Limits.contentsPerOutput`.
+  /// What lies in stores besides the files. With them at most `Limits.contentsPerOutput`.
   public var contents: [StoredContent] = []
   /// The position of the value among the contents; nil: it is here.
   public var valueContent: Int?
+  /// The files that it left, all in stores.
+  public var files: [StoredFile] = []
   public init(pairs: [Pair] = [], typeName: String = "", value: [UInt8] = []) {
     self.pairs = pairs
     self.typeName = typeName
@@ -26,5 +28,23 @@ public struct OperationOutput: Hashable, Sendable {
       self.key = key
       self.value = value
     }
+  }
+}
+
+/// A file that an operation has left: a declared output file as a whole, or a part of one that is a
+/// folder or a pattern.
+public struct StoredFile: Hashable, Sendable {
+  /// The name of the output, as its operation declares it; not empty.
+  public var name: String
+  /// Its place in the output's folder, as ``RelativePath`` has it; empty: the output is this file.
+  public var path: String
+  public var isExecutable: Bool
+  public var content: StoredContent
+
+  public init(name: String, path: String, isExecutable: Bool, content: StoredContent) {
+    self.name = name
+    self.path = path
+    self.isExecutable = isExecutable
+    self.content = content
   }
 }

@@ -11,6 +11,7 @@ extension WorkerOrders {
     for content in holders { parts.add(content.weight) { $0.holders.append(content) } }
     for grant in grants { parts.add(Self.contentWeight) { $0.grants.append(grant) } }
     for digest in released { parts.add(Self.contentWeight) { $0.released.append(digest) } }
+    for digest in retained { parts.add(Self.contentWeight) { $0.retained.append(digest) } }
     for key in revoked { parts.add(Self.contentWeight) { $0.revoked.append(key) } }
     for template in templates { parts.add(template.weight) { $0.templates.append(template) } }
     for dispatch in dispatches { parts.add(dispatch.weight) { $0.dispatches.append(dispatch) } }
@@ -31,7 +32,8 @@ extension WorkerOrders {
   private func isSmall(_ bytes: Int) -> Bool {
     let entries =
       dispatches.count + recalls.count + cancels.count + stale.count + forgottenGraphs.count
-    let contents = holders.count + grants.count + released.count + revoked.count
+    let contents =
+      holders.count + grants.count + released.count + retained.count + revoked.count
     if contents > Limits.entriesPerMessage { return false }
     if entries > Limits.entriesPerMessage { return false }
     var weight = (entries - dispatches.count) * Self.entryWeight

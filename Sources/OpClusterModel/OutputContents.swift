@@ -5,31 +5,46 @@ extension OperationOutput {
   /// The contents that an encoded output names (field 5 of `Outputs`), in order; none if it cannot
   /// be read, which its reader is told later. Costs the fields of the output.
   package static func contents(of encoded: [UInt8]) -> [StoredContent] {
+    contents(of: encoded) { _ in true }
+  }
+
+  /// Those whose output files have such names (empty: a value), as the bytes of the encoding.
+  static func contents(
+    of encoded: [UInt8], where isNamed: (ArraySlice<UInt8>) -> Bool
+  ) -> [StoredContent] {
     // Each is at least as long as its digest.
     if encoded.count < ContentDigest.byteCount { return [] }
     var fields = FieldWalk(encoded[...])
     var found: [StoredContent] = []
+    var count = 0
     while let field = fields.next() {
       guard field.number == 5, let bytes = field.bytes else { continue }
-      guard found.count < Limits.contentsPerOutput, let content = content(bytes) else { return [] }
-      found.append(content)
+      count += 1
+      guard count <= Limits.contentsPerOutput, let (content, file) = content(bytes) else {
+        return []
+      }
+      if isNamed(file) { found.append(content) }
     }
     return fields.isWhole ? found : []
   }
 
-  private static func content(_ bytes: ArraySlice<UInt8>) -> StoredContent? {
+  private static func content(
+    _ bytes: ArraySlice<UInt8>
+  ) -> (content: StoredContent, file: ArraySlice<UInt8>)? {
     var fields = FieldWalk(bytes)
     var digest: ContentDigest?
     var size: UInt64 = 0
+    var file: ArraySlice<UInt8> = []
     while let field = fields.next() {
       switch field.number {
       case 1: digest = field.bytes.flatMap { ContentDigest(bytes: $0) }
       case 2: size = field.value
+      case 3: file = field.bytes ?? []
       default: continue
       }
     }
     guard fields.isWhole, let digest, size <= UInt64(Limits.contentBytes) else { return nil }
-    return StoredContent(digest: digest, size: Int64(size))
+    return (StoredContent(digest: digest, size: Int64(size)), file)
   }
 }
 

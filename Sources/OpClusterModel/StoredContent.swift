@@ -5,36 +5,44 @@
 public struct ContentDigest: Hashable, Sendable, Comparable, CustomStringConvertible {
   public static let byteCount = 32
   /// The bytes from the first, as big-endian words, so that the order of words is that of the text.
-  private let words: SIMD4<UInt64>
+  /// Four fields: a vector has an alignment that the memory of tasks does not give, and its users
+  /// crash there.
+  private let first, second, third, fourth: UInt64
 
   /// nil unless there are exactly 32 bytes.
   public init?(bytes: some Collection<UInt8>) {
     guard bytes.count == Self.byteCount else { return nil }
-    var words = SIMD4<UInt64>()
-    for (position, byte) in bytes.enumerated() {
-      words[position / 8] = words[position / 8] << 8 | UInt64(byte)
+    var rest = bytes[...]
+    func next() -> UInt64 {
+      defer { rest = rest.dropFirst(8) }
+      return rest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
-    self.words = words
+    (first, second, third, fourth) = (next(), next(), next(), next())
   }
 
   /// nil unless it is 64 hexadecimal digits, small ones.
   public init?(_ text: some StringProtocol) {
     guard text.utf8.count == Self.byteCount * 2 else { return nil }
-    var words = SIMD4<UInt64>()
-    for (position, character) in text.utf8.enumerated() {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Self.byteCount)
+    var high: UInt8?
+    for character in text.utf8 {
       let digit: UInt8
       switch character {
       case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = character - UInt8(ascii: "0")
       case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = character - UInt8(ascii: "a") + 10
       default: return nil
       }
-      words[position / 16] = words[position / 16] << 4 | UInt64(digit)
+      if let first = high { bytes.append(first << 4 | digit) }
+      high = high == nil ? digit : nil
     }
-    self.words = words
+    self.init(bytes: bytes)
   }
 
   public var bytes: [UInt8] {
-    (0..<Self.byteCount).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> (56 - $0 % 8 * 8)) }
+    [first, second, third, fourth].flatMap { word in
+      (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - $0 * 8)) }
+    }
   }
 
   /// 64 hexadecimal digits.
@@ -54,10 +62,8 @@ public struct ContentDigest: Hashable, Sendable, Comparable, CustomStringConvert
   private static let digits = Array("0123456789abcdef")
 
   public static func < (one: Self, other: Self) -> Bool {
-    for position in 0..<4 where one.words[position] != other.words[position] {
-      return one.words[position] < other.words[position]
-    }
-    return false
+    (one.first, one.second, one.third, one.fourth)
+      < (other.first, other.second, other.third, other.fourth)
   }
 }
 

@@ -98,6 +98,8 @@ public struct OperationTemplate: Hashable, Sendable {
   public var labels: [Label]
   /// The secrets of its commands, by position: indices into `GraphSubmission.secrets`.
   public var secrets: [UInt32]
+  /// The files of its dependencies that it reads, at most `Limits.inputFilesPerOperation`.
+  public var inputFiles: [InputFile] = []
 
   public init(name: String, count: UInt32 = 1, work: Work) {
     self.name = name

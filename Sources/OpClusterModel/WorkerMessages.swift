@@ -208,6 +208,8 @@ public struct WorkerOrders: Hashable, Sendable {
   public var grants: [GrantOrder] = []
   /// What need not stay in its store any more.
   public var released: [ContentDigest] = []
+  /// What has to stay in its store after all: something names it again.
+  public var retained: [ContentDigest] = []
   /// Keys whose owners may read nothing of its store any more.
   public var revoked: [[UInt8]] = []
   public init(conversation: Conversation, number: UInt64, acknowledged: UInt64) {
@@ -225,7 +227,7 @@ public struct WorkerOrders: Hashable, Sendable {
   public var isHeartbeat: Bool {
     templates.isEmpty && dispatches.isEmpty && recalls.isEmpty && cancels.isEmpty
       && stale.isEmpty && forgottenGraphs.isEmpty && !drain && holders.isEmpty
-      && grants.isEmpty && released.isEmpty && revoked.isEmpty
+      && grants.isEmpty && released.isEmpty && retained.isEmpty && revoked.isEmpty
   }
 }
 
@@ -285,6 +287,8 @@ public struct TemplateAnnouncement: Hashable, Sendable {
   public var secrets: [String] = []
   /// `GraphSubmission.submitter`.
   public var submitter = ""
+  /// `OperationTemplate.inputFiles`.
+  public var inputFiles: [InputFile] = []
   public init(
     graph: GraphID, graphName: String, template: UInt32, firstIndex: UInt32, name: String,
     isArray: Bool, indexRuns: [IndexRun], work: Work, payload: [UInt8], demand: Resources,
@@ -368,11 +372,6 @@ public struct DependencyInput: Hashable, Sendable {
     self.outcome = outcome
     self.output = output
   }
-}
-
-extension DependencyInput {
-  /// The contents that its output names.
-  package var contents: [StoredContent] { output.map(OperationOutput.contents) ?? [] }
 }
 
 /// Stop a running attempt: ask, wait for the grace, then kill its process, if any.

@@ -58,7 +58,7 @@ extension Scheduler {
     // it.
     if state.endsKeys { commit(.keysDated(turn.wall), into: &turn) }
     forgetAtWorkers(state.endGraphs(into: &turn), into: &turn)
-    releaseFreed(into: &turn)
+    tellPinChanges(into: &turn)
     if !toldContents.isEmpty { toldContents.removeAll(keepingCapacity: true) }
     turn.sealRecords()
     state.close(&turn)

@@ -214,16 +214,13 @@ package final class ContentStore: Sendable {
 
   // MARK: - Files of others
 
-  /// Keeps the bytes of a file, which may be another user's, but no link and no device.
-  package func add(file path: String) throws(StoreError) -> StoredContent {
-    let descriptor = unsafe Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else {
-      throw .machine(SystemError(action: "open \(path)", code: errno))
-    }
-    defer { close(descriptor) }
+  /// Keeps the bytes of an open file, from where it stands to its end. Only a plain file is read:
+  /// anything else could wait, or never end.
+  package func add(file descriptor: Int32) throws(StoreError) -> StoredContent {
     var facts = stat()
     guard unsafe fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
-      throw .machine(SystemError(action: "read \(path)", code: EINVAL, advice: "it is no file"))
+      throw .machine(
+        SystemError(action: "read an output", code: EINVAL, advice: "it is no plain file"))
     }
     let incoming = try begin()
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
@@ -231,21 +228,32 @@ package final class ContentStore: Sendable {
       let count = unsafe read(descriptor, &buffer, buffer.count)
       if count == 0 { return try incoming.finish() }
       if count < 0, errno == EINTR { continue }
-      if count < 0 { throw .machine(SystemError(action: "read \(path)", code: errno)) }
+      if count < 0 { throw .machine(SystemError(action: "read an output", code: errno)) }
       try incoming.append(buffer.span.extracting(..<count))
     }
   }
 
   /// Makes a content readable at a path where nothing is; it stays readable there if it leaves the
-  /// store. Its bytes are checked before.
-  package func link(_ digest: ContentDigest, to path: String) throws(StoreError) {
+  /// store. Its bytes are checked before. An executable one is copied: its mode is not that of the
+  /// store's file.
+  package func link(
+    _ digest: ContentDigest, to path: String, isExecutable: Bool = false
+  ) throws(StoreError) {
     let content = try open(digest)
+    if isExecutable { return try content.copy(to: path, mode: 0o555) }
     if unsafe Glibc.link(self.path(of: digest), path) == 0 { return }
     let code = errno
     // Another disk, or a file that has too many names already.
     guard code == EXDEV || code == EMLINK || code == EPERM else {
       throw .machine(SystemError(action: "make \(path)", code: code))
     }
-    try content.copy(to: path)
+    try content.copy(to: path, mode: 0o444)
+  }
+
+  /// Writes the bytes of a content to a new file, which has nothing to do with the store.
+  package func copy(
+    _ digest: ContentDigest, to path: String, mode: UInt32
+  ) throws(StoreError) {
+    try open(digest).copy(to: path, mode: mode)
   }
 }

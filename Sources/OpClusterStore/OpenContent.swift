@@ -43,7 +43,7 @@ package final class OpenContent: Sendable {
   }
 
   /// Writes the bytes to a new file, which others can read.
-  func copy(to path: String) throws(StoreError) {
+  func copy(to path: String, mode: mode_t) throws(StoreError) {
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
     let target = unsafe open(path, flags, 0o600)
     guard target >= 0 else { throw .machine(SystemError(action: "make \(path)", code: errno)) }
@@ -56,7 +56,7 @@ package final class OpenContent: Sendable {
       }
       offset += Int64(bytes.count)
     }
-    guard fchmod(target, 0o444) == 0 else {
+    guard fchmod(target, mode) == 0 else {
       throw .machine(SystemError(action: "protect \(path)", code: errno))
     }
   }

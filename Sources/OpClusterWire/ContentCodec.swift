@@ -94,13 +94,15 @@ extension ContentSource: WireConvertible {
     var proto = ProtoContentSource()
     proto.endpoint = endpoint
     proto.key = data(key)
+    proto.worker = worker
     return proto
   }
 
   init(proto: ProtoContentSource) throws(WireError) {
     self.init(
       endpoint: try text(proto.endpoint, WireLimits.sentenceBytes, "source.endpoint"),
-      key: try OpClusterWire.key(proto.key, "source.key"))
+      key: try OpClusterWire.key(proto.key, "source.key"),
+      worker: try text(proto.worker, Limits.nameBytes, "source.worker"))
   }
 }
 
@@ -193,6 +195,7 @@ extension WorkerOrders {
     if !holders.isEmpty { proto.holders = ProtoContentHolders(holders) }
     if !grants.isEmpty { proto.grants = ProtoContentGrants(grants) }
     if !released.isEmpty { proto.released = column(released) }
+    if !retained.isEmpty { proto.retained = column(retained) }
     if !revoked.isEmpty { proto.revoked = Data(revoked.joined()) }
   }
 
@@ -200,6 +203,7 @@ extension WorkerOrders {
     holders = try proto.holders.words(limit)
     grants = try proto.grants.words(limit)
     released = try digests(proto.released, limit, "orders.released")
+    retained = try digests(proto.retained, limit, "orders.retained")
     for piece in try pieces(proto.revoked, limit, "orders.revoked") {
       revoked.append([UInt8](piece))
     }

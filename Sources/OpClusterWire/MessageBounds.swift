@@ -50,7 +50,8 @@ extension Shape {
   private static let template = many(
     3, Limits.templatesPerGraph, one(4), one(6), resources(13),
     many(14, Limits.labelsPerThing), one(15, many(2, WireLimits.retryReasons)),
-    many(23, Limits.labelsPerThing), many(24, WireLimits.typesPerWorker))
+    many(23, Limits.labelsPerThing), many(24, WireLimits.typesPerWorker),
+    many(33, Limits.inputFilesPerOperation))
   /// An `OperationTarget`.
   /// Its fields: 1 selection, 2 operations, 3 dependents_of.
   private static func target(_ number: UInt64) -> Field {
@@ -81,7 +82,7 @@ extension Shape {
       3,
       many(
         4, Limits.entriesPerMessage, one(7), one(9), resources(11),
-        many(16, WireLimits.typesPerWorker)), one(5),
+        many(16, WireLimits.typesPerWorker), many(21, Limits.inputFilesPerOperation)), one(5),
       one(15, many(4, Limits.entriesPerMessage)), one(16)),
     one(4),
   ])

@@ -13,13 +13,13 @@ struct Mutants: ParsableCommand {
   @Option(help: "The least number of seeds, for the share that notices it.")
   var sample: UInt64 = 300
   @Option(help: "Only this one.") var only: Mutant?
-  @Flag(help: "Only the names of all.") var list = false
+  @Flag(help: "Only the names of all, and where they are.") var list = false
   @Flag(help: "Name each seed before it is run: the last one is where the process ended.")
   var tellSeeds = false
 
   func run() throws {
     // Before the check for the build: the list is the same in each.
-    if list { return Mutant.allCases.forEach { print($0.rawValue) } }
+    if list { return Mutant.allCases.forEach { print($0.rawValue, $0.place) } }
     if !Mutant.hasBrainBugs { throw MutantsMissing() }
     if only == nil { print(row("mutant", "in", "first seed", "noticed by", "first rule")) }
     // All bugs are tried, also after one that survives.

@@ -116,7 +116,7 @@ extension FuzzCase {
           apply(.contentMissed(content, "by chance"), to: at)
         }
       case .letGo(let digests): apply(.contentsLost(digests), to: at)
-      case .forget, .forgetGraph, .dropFetch, .grant, .revoke: break
+      case .forget, .forgetGraph, .dropFetch, .grant, .revoke, .keep: break
       }
     }
   }

@@ -105,6 +105,12 @@ extension MessageGenerator {
       pairs: many { .init(key: $0.text(), value: $0.text()) }, typeName: text(), value: bytes())
     output.contents = many { $0.content() }
     if !output.contents.isEmpty { output.valueContent = maybe { $0.below(1) } }
+    output.files = many { generator in
+      StoredFile(
+        name: generator.fileName(),
+        path: generator.bool() ? "" : "\(generator.fileName())/\(generator.fileName())",
+        isExecutable: generator.bool(), content: generator.content())
+    }
     return output
   }
 
@@ -130,6 +136,7 @@ extension MessageGenerator {
     }
     orders.grants = many { GrantOrder(digest: $0.content().digest, reader: $0.source().key) }
     orders.released = many { $0.content().digest }
+    orders.retained = many { $0.content().digest }
     orders.revoked = many { $0.content().digest.bytes }
     return orders
   }
@@ -146,6 +153,7 @@ extension MessageGenerator {
     announcement.isExclusive = bool()
     announcement.secrets = many { $0.text() }
     announcement.submitter = text()
+    announcement.inputFiles = inputFiles()
     return announcement
   }
 

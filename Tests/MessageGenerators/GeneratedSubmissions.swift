@@ -56,8 +56,20 @@ extension MessageGenerator {
     template.isExclusive = bool()
     template.labels = labels()
     if below(8) == 0 { template.secrets = many { $0.number() } }
+    template.inputFiles = inputFiles()
     return template
   }
+
+  package mutating func inputFiles() -> [InputFile] {
+    many { generator in
+      InputFile(
+        operation: generator.text(), file: generator.fileName(), folder: generator.fileName(),
+        isByIndex: generator.bool())
+    }
+  }
+
+  /// A name that is valid in a folder.
+  package mutating func fileName() -> String { "f\(below(1_000)).\(below(3))" }
 
   package mutating func groupEdge() -> GroupEdge {
     GroupEdge(
@@ -166,6 +178,7 @@ extension MessageGenerator {
     command.stopSignal = number()
     command.grace = maybe { $0.span() }
     command.outputs = many { $0.text() }
+    command.outputFiles = many { .init(name: $0.fileName(), path: $0.commandText()) }
     command.elementKeys = many { $0.text() }
     command.maximumOutputBytes = number()
     return command

@@ -37,7 +37,7 @@ import Testing
   private static func rig() -> Rig {
     var rig = Rig(hasStore: true)
     rig.welcome()
-    rig.order { $0.templates = [Rig.template()] }
+    rig.order { $0.templates = [Rig.template(work: .call(OperationType(name: "t")))] }
     _ = rig.trace()
     return rig
   }
@@ -120,15 +120,35 @@ import Testing
     #expect(rig.trace().last == "report 1: +2 +3 ")
   }
 
+  /// What was gained again after the coordinator had decided to release it, stays.
+  @Test func aReleaseThatIsLateDoesNotCount() throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.apply(.contentsGained([content]))
+    rig.apply(.contentsGained([content]))
+    #expect(rig.trace() == ["report 2: +10 ", "report 3: +10 "])
+    rig.order { orders in
+      orders.heard = 2
+      orders.released = [content.digest]
+    }
+    #expect(rig.trace() == [])
+    rig.order { orders in
+      orders.heard = 3
+      orders.released = [content.digest]
+    }
+    #expect(rig.trace() == ["let go 1"])
+  }
+
   @Test func ordersAboutTheStoreReachIt() throws {
     var rig = Self.rig()
     let content = try Self.content(1, size: 10)
     rig.order { orders in
       orders.grants = [GrantOrder(digest: content.digest, reader: [])]
       orders.released = [content.digest]
+      orders.retained = [content.digest]
       orders.revoked = [content.digest.bytes]
     }
-    #expect(rig.trace() == ["grant 1", "let go 1", "revoke"])
+    #expect(rig.trace() == ["grant 1", "let go 1", "keep 1", "revoke"])
     #expect(rig.core.mayStoreOutputs)
   }
 

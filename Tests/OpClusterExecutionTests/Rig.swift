@@ -41,11 +41,11 @@ struct Rig {
   }
 
   static func template(
-    _ position: UInt32 = 0, firstIndex: UInt32 = 0, cpus: Int64 = 1
+    _ position: UInt32 = 0, firstIndex: UInt32 = 0, cpus: Int64 = 1, work: Work = .command
   ) -> TemplateAnnouncement {
     TemplateAnnouncement(
       graph: graph, graphName: "g", template: position, firstIndex: firstIndex,
-      name: "t\(position)", isArray: true, indexRuns: [], work: .command, payload: [],
+      name: "t\(position)", isArray: true, indexRuns: [], work: work, payload: [],
       demand: Resources(cpus: ResourceAmount(cpus)), qos: .default)
   }
 
@@ -99,6 +99,7 @@ struct Rig {
     case .dropFetch(let digest): lines.append("drop \(digest.short)")
     case .grant(let grants): lines.append("grant \(grants.count)")
     case .revoke: lines.append("revoke")
+    case .keep(let digests): lines.append("keep \(digests.count)")
     case .letGo(let digests): lines.append("let go \(digests.count)")
     }
   }

@@ -19,7 +19,7 @@ enum InProcessCluster {
   /// Runs `body` with a cluster that serves and its name, then ends it in good order. The workers
   /// are `w1-NAME`, `w2-NAME` …
   static func with<Result: Sendable>(
-    workers: Int, types: OperationRegistry,
+    workers: Int, types: OperationRegistry = OperationRegistry(),
     _ body: (ClusterConnection, String) async throws -> Result
   ) async throws -> Result {
     let name = String(UInt64.random(in: 0 ... .max), radix: 36)

@@ -101,7 +101,7 @@ private struct CompareText: RegisteredOperation {
 
 extension ClusterConnection {
   /// The operations of a graph when it has ended.
-  fileprivate func ended(_ submission: GraphSubmission) async throws -> [OperationRow] {
+  func ended(_ submission: GraphSubmission) async throws -> [OperationRow] {
     let graph = try await submit(submission)
     try await awaitEnd(of: graph)
     return try await operations(of: graph)

@@ -21,5 +21,9 @@ import Testing
     #expect(values.find(contents[1].digest) == Data([UInt8](repeating: 1, count: 40)))
     #expect(values.find(contents[4].digest)?.count == 40, "nobody has let it go")
     #expect(values.release([contents[0].digest]).isEmpty, "it is gone already")
+    values.retain([contents[1].digest, contents[0].digest])
+    #expect(values.release([contents[3].digest]).isEmpty)
+    #expect(values.release([contents[4].digest]) == [contents[2].digest])
+    #expect(values.find(contents[1].digest) != nil)
   }
 }

@@ -28,6 +28,9 @@ import Testing
     template.notBefore = .after(.seconds(1))
     template.labels = [Label(key: "k", value: "v")]
     template.secrets = [0]
+    template.inputFiles = [
+      InputFile(operation: "a", file: "f", folder: "a", isByIndex: false)
+    ]
     var blocks = noops("b")
     blocks.work = .blocks([OperationType(name: "u")])
     blocks.notBefore = .at(WallTime(milliseconds: 1))
@@ -178,6 +181,11 @@ import Testing
     "templates.fillsInput": template { $0.fillsInput = true },
     "templates.isExclusive": template { $0.isExclusive = true },
     "templates.secrets": template { $0.secrets = [1] },
+    "templates.inputFiles": template { $0.inputFiles = [] },
+    "templates.inputFiles.operation": template { $0.inputFiles[0].operation = "b" },
+    "templates.inputFiles.file": template { $0.inputFiles[0].file = "g" },
+    "templates.inputFiles.folder": template { $0.inputFiles[0].folder = "b" },
+    "templates.inputFiles.isByIndex": template { $0.inputFiles[0].isByIndex = true },
     "templates.labels.key": template { $0.labels[0].key = "l" },
     "templates.labels.value": template { $0.labels[0].value = "w" },
   ]

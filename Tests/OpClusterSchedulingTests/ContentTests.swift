@@ -155,6 +155,64 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
+  /// Who cannot have the inputs is no other worker that might try: the only one that could is the
+  /// only witness.
+  @Test func aWorkerWithoutAStoreIsNoWitness() throws {
+    var world = Self.world(["a", "b"])
+    Self.join("c", hasStore: false, &world)
+    Self.made(try Self.content(1), &world)
+    let reader = operation(1, 1)
+    world.start(1, reader)
+    var unable = AttemptResult()
+    unable.cause = .cannotStart
+    world.end(1, reader, unable)
+    world.report(1)
+    #expect(world.history.last { $0.attempt.operation == reader }?.outcome == .failed)
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+    #expect(world.brokenInvariant == nil)
+  }
+
+  @Test func saysWhichWorkersHaveNoStore() throws {
+    var world = Self.world(["a"])
+    Self.join("b", hasStore: false, &world)
+    var graph = Self.submission()
+    graph.templates[1].requirements[0].values = ["b"]
+    world.ask(.submit(graph))
+    world.start(0, operation(1, 0))
+    world.end(0, operation(1, 0), Self.result(try Self.content(1)))
+    world.workers[0].held = [try Self.content(1)]
+    world.report(0)
+    guard case .explanations(let rows, _)? = world.ask(.explain(.graph(GraphID(1)))) else {
+      Issue.record("no explanation")
+      return
+    }
+    let lines = rows.flatMap(\.lines).map(\.text)
+    #expect(lines.contains { $0.contains("worker b: has no store") }, "\(lines)")
+  }
+
+  /// A wait that is over leaves no moment behind at which the coordinator would turn for nothing.
+  @Test func aWaitThatIsOverIsNoDeadline() throws {
+    var world = Self.world()
+    let content = try Self.content(1)
+    var graph = Self.submission()
+    graph.templates[1].isHeld = true
+    world.ask(.submit(graph))
+    world.start(0, operation(1, 0))
+    world.end(0, operation(1, 0), Self.result(content))
+    world.report(0)
+    world.ask(.hold(.operations([operation(1, 1)]), false))
+    #expect(world.scheduler.contentLine(operation(1, 1)) != nil)
+    world.workers[0].held = [content]
+    world.report(0)
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+    for _ in 0..<40 {
+      world.tick(after: .seconds(1))
+      for at in 0...1 { world.report(at) }
+      #expect(world.scheduler.nextDeadline() ?? .distantFuture > world.now)
+    }
+  }
+
   @Test func whatNobodyNeedsIsReleased() throws {
     var world = Self.world()
     let content = try Self.content(1)
@@ -171,6 +229,27 @@ import Testing
     world.workers[0].held = [try Self.content(2)]
     world.report(0)
     #expect(world.workers[0].released.last == (try Self.content(2)).digest)
+  }
+
+  /// Two graphs leave the same: who has it from the first is told that it has to stay after all.
+  @Test func whatIsNeededAgainIsRetained() throws {
+    var world = Self.world()
+    let content = try Self.content(1)
+    Self.made(content, &world)
+    world.workers[1].held = [content]
+    world.report(1)
+    world.runAll()
+    #expect(world.workers[1].released == [content.digest])
+    var again = Self.submission()
+    again.templates[1].isHeld = true
+    world.ask(.submit(again))
+    world.start(0, operation(2, 0))
+    world.end(0, operation(2, 0), Self.result(content))
+    world.workers[0].held = [content]
+    world.report(0)
+    #expect(world.workers[1].retained == [content.digest])
+    #expect(world.workers[0].retained == [], "it has just said that it has it")
+    #expect(world.brokenInvariant == nil)
   }
 
   @Test func aReplayNeedsTheSame() throws {

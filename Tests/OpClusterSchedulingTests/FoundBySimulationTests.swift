@@ -342,6 +342,28 @@ import Testing
     #expect(world.workers[0].recalls.contains(along[1]))
   }
 
+  // A worker that comes back without an operation, and without one that went ahead behind it: the
+  // end of the first skips the second, which is then no longer the worker's.
+  @Test(.checks("S12", "S151")) func aWorkerComesBackWithoutAChain() {
+    var world = World()
+    world.invariantChecks = .afterEveryTurn
+    world.join("w1")
+    var chain = graph(["a", "b"])
+    chain.templates[0].maximumLosses = 0
+    chain.elementEdges = ElementEdges(from: [0], to: [1], policies: [.succeeded])
+    world.ask(.submit(chain))
+    #expect(world.workers[0].assigned.count == 2)
+    world.start(0, operation(1, 0))
+    world.report(0)
+    world.workers[0].assigned = []
+    world.workers[0].executing = []
+    world.workers[0].peer = PeerID(5_000)
+    world.greet(0)
+    #expect(world.history.last { $0.attempt.operation == operation(1, 0) }?.result.cause == .lost)
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+    #expect(world.brokenInvariant == nil)
+  }
+
   private func many(_ count: UInt32) -> GraphSubmission {
     var submission = GraphSubmission(name: "many")
     submission.templates = [noops("many", count)]

@@ -40,6 +40,7 @@ struct FakeWorker {
   var holders: [ContentHolders] = []
   var grants: [GrantOrder] = []
   var released: [ContentDigest] = []
+  var retained: [ContentDigest] = []
 }
 
 /// When a world checks the invariants.
@@ -300,6 +301,7 @@ extension FakeWorker {
       holders += orders.holders
       grants += orders.grants
       released += orders.released
+      retained += orders.retained
       for attempt in orders.stale { drop(attempt) }
       for attempt in orders.recalls {
         if answersRecalls { answerRecall(attempt) } else { recalls.append(attempt) }

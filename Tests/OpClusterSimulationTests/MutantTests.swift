@@ -31,6 +31,11 @@ import Testing
     #expect(found != nil, "\(mutant) survives 500 seeds")
   }
 
+  // The coordinator outlives a worker that forgets what it has reported.
+  @Test func aForgetfulWorkerEndsNoCoordinator() {
+    for seed in UInt64(190)..<200 { _ = Simulation.run(seed: seed, mutant: .noResend) }
+  }
+
   // No product has a bug by intention.
   @Test func brainsAreWithoutThem() {
     if Mutant.hasBrainBugs { return }

@@ -50,12 +50,13 @@ import Testing
       let output = generator.operationOutput()
       let bytes = Wire.encode(output: output)
       #expect(try Wire.decodeOutput(bytes) == output, "seed \(seed)")
-      #expect(OperationOutput.contents(of: bytes) == output.contents, "seed \(seed)")
+      let named = output.contents + output.files.map(\.content)
+      #expect(OperationOutput.contents(of: bytes) == named, "seed \(seed)")
       for _ in 0..<20 {
         let broken = generator.mutated(bytes)
         let seen = OperationOutput.contents(of: broken)
         if let read = try? Wire.decodeOutput(broken), !seen.isEmpty {
-          #expect(seen == read.contents, "seed \(seed)")
+          #expect(seen == read.contents + read.files.map(\.content), "seed \(seed)")
         }
       }
     }

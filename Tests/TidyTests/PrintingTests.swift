@@ -51,7 +51,8 @@ import Testing
     "Sources/opbatch/Follow/LogPrinter.swift": "into a pipe as they are, safe on a terminal",
     "Sources/opbatch/Start/CallRun.swift": "an output into a pipe as it is, safe on a terminal",
     "Sources/opbatch/Start/CommandRun.swift": "what one's own command says, as if run by hand",
-    "Sources/opbatch/Follow/List.swift": "JSON", "Sources/opbatch/Shared/Console.swift": "itself",
+    "Sources/opbatch/Follow/List.swift": "JSON", "Sources/opbatch/Follow/Files.swift": "JSON",
+    "Sources/opbatch/Shared/Console.swift": "itself",
   ]
 
   @Test func rawBytesAreJSONOrLogs() throws {

@@ -15,7 +15,7 @@ import Testing
     "askRecall", "recallAhead", "markRecalling",
     // Marks of operations, stages and graphs
     "pin", "unpin", "endBackoff", "setUnable", "separate", "markStopped", "own",
-    "takeFailedGraphs", "takeFreedContents", "takeNewKinds", "takeChangedWorkers",
+    "takeFailedGraphs", "takePinChanges", "takeNewKinds", "takeChangedWorkers",
     "takeChangedQueues", "citedGraphs",
     // Lines
     "takeLine", "putBack", "enterLine", "parkInGraph", "parkInStage",

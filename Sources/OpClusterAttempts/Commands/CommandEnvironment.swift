@@ -7,7 +7,7 @@ extension CommandRunner {
   /// Returns the clean environment with the variables that Manifest.md promises.
   func environment(
     _ job: Job, _ command: CommandSpecification, _ values: AttemptValues, _ slot: SlotPaths,
-    _ references: [(name: String, value: String)]
+    inputs: String, _ references: [(name: String, value: String)]
   ) throws(AttemptProblem) -> [(name: String, value: String)] {
     let (operation, announcement) = (job.attempt.operation, job.announcement)
     let demand = announcement.demand
@@ -23,6 +23,9 @@ extension CommandRunner {
       ),
     ]
     if announcement.isArray { variables.append(("OP_INDEX", String(values.index))) }
+    if !announcement.inputFiles.isEmpty {
+      variables.append(("OP_INPUTS", AttemptStore.filesFolder(in: inputs)))
+    }
     variables += job.gpuVariables
     for (key, value) in zip(command.elementKeys, values.elements) {
       variables.append((key == "item" ? "OP_ITEM" : Self.variableName(key), value))

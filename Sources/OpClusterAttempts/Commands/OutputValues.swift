@@ -32,6 +32,26 @@ enum OutputValues {
     return encoded
   }
 
+  /// An encoded output with files besides its values.
+  static func adding(
+    _ files: [StoredFile], to encoded: [UInt8]
+  ) throws(AttemptProblem) -> [UInt8] {
+    var output = OperationOutput()
+    do throws(WireError) {
+      if !encoded.isEmpty { output = try Wire.decodeOutput(encoded) }
+    } catch {
+      throw .unreadable("output", error)
+    }
+    output.files = files
+    let bytes = Wire.encode(output: output)
+    guard bytes.count <= Limits.outputBytes else {
+      throw bad(
+        "the names and digests of its \(files.count) output files are more than "
+          + "\(Limits.outputBytes) bytes; put them into an archive")
+    }
+    return bytes
+  }
+
   /// Parses lines of `key=value`. Skips empty lines; the last value of a key wins. The order is
   /// that of the first line of each key. A value may have further `=`, and may be empty.
   static func parse(_ bytes: [UInt8]) throws(AttemptProblem) -> [(key: String, value: String)] {
@@ -66,7 +86,11 @@ enum OutputValues {
         + "your own and its path as an output")
   }
 
-  private static func bad(_ message: String) -> AttemptProblem {
+  private static func bad(_ message: String) -> AttemptProblem { .badOutput(message) }
+}
+
+extension AttemptProblem {
+  static func badOutput(_ message: String) -> AttemptProblem {
     AttemptProblem(cause: .badOutput, message: message)
   }
 }

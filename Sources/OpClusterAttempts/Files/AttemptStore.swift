@@ -1,6 +1,7 @@
-// The worker's store as attempts use it: values that are too large for a message go in, and come
-// out as files. What it does to the disk is the worker's.
+// The worker's store as attempts use it: values that are too large for a message and files that
+// commands leave go in, and come out as files. What it does to the disk is the worker's.
 
+import Glibc
 package import OpClusterModel
 import OpClusterOperations
 import OpClusterSystem
@@ -10,17 +11,17 @@ import Synchronization
 package final class AttemptStore: Sendable {
   /// Keeps bytes.
   private let keepBytes: @Sendable ([UInt8]) throws -> StoredContent
-  /// Keeps the bytes of a file.
-  private let keepFile: @Sendable (String) throws -> StoredContent
-  /// Makes a content readable at a path where nothing is.
-  private let link: @Sendable (ContentDigest, String) throws -> Void
+  /// Keeps the bytes of an open file.
+  private let keepFile: @Sendable (Int32) throws -> StoredContent
+  /// Makes a content readable at a path where nothing is; the last argument: and executable.
+  private let link: @Sendable (ContentDigest, String, Bool) throws -> Void
   /// Whether the coordinator tells others where contents are.
   private let isTold = Atomic<Bool>(false)
 
   package init(
     keepBytes: @escaping @Sendable ([UInt8]) throws -> StoredContent,
-    keepFile: @escaping @Sendable (String) throws -> StoredContent,
-    link: @escaping @Sendable (ContentDigest, String) throws -> Void
+    keepFile: @escaping @Sendable (Int32) throws -> StoredContent,
+    link: @escaping @Sendable (ContentDigest, String, Bool) throws -> Void
   ) {
     self.keepBytes = keepBytes
     self.keepFile = keepFile
@@ -41,29 +42,90 @@ package final class AttemptStore: Sendable {
     _ result: AttemptResult, valueAt path: String
   ) -> (AttemptResult, [StoredContent]) {
     defer { Folders.removeFile(path) }
-    return result.namingKept { try keepFile(path) }
+    return result.namingKept {
+      try FileTree.reading(path, followsLinks: false, keepFile)
+    }
   }
 
-  /// Makes the contents of inputs readable in a folder, under their digests.
-  func layOut(_ contents: [StoredContent], in folder: String) throws(AttemptProblem) {
+  /// The result of a command with the files that it has left, and what was kept of them, also if it
+  /// came to nothing.
+  func fitting(
+    _ result: AttemptResult, leaving promise: OutputFilePromise
+  ) -> (AttemptResult, [StoredContent]) {
+    var files: [StoredFile] = []
+    do throws(AttemptProblem) {
+      for found in try promise.find() {
+        let descriptor = try promise.open(found)
+        defer { close(descriptor) }
+        do {
+          files.append(
+            StoredFile(
+              name: found.name, path: found.path, isExecutable: found.isExecutable,
+              content: try keepFile(descriptor)))
+        } catch {
+          throw .badOutput("the output file '\(found.place)' was not kept: \(error)")
+        }
+      }
+      var fitting = result
+      fitting.output = try OutputValues.adding(files, to: result.output)
+      return (fitting, files.map(\.content))
+    } catch {
+      var failed = error.result
+      failed.startedAt = result.startedAt
+      failed.endedAt = result.endedAt
+      failed.exitStatus = result.exitStatus
+      failed.maximumResidentBytes = result.maximumResidentBytes
+      failed.processorMicroseconds = result.processorMicroseconds
+      return (failed, files.map(\.content))
+    }
+  }
+
+  // MARK: - Inputs
+
+  /// Makes what an attempt reads readable in a folder: values under their digests, files where the
+  /// operation looks for them.
+  func layOut(_ job: Job, in folder: String) throws(AttemptProblem) {
     do {
       try Folders.makeEmpty(folder)
       // Operations of other accounts read them, and change nothing.
       try Folders.letPass(folder)
-      for content in contents { try link(content.digest, "\(folder)/\(content.digest)") }
+      let needs = job.announcement.contentNeeds
+      if needs.values {
+        for content in job.inputs.contents(ContentNeeds(values: true)) {
+          try link(content.digest, "\(folder)/\(content.digest)", false)
+        }
+      }
+      if needs.files.isEmpty { return }
+      let root = Self.filesFolder(in: folder)
+      try Folders.makeReadable(root)
+      for (file, path) in try job.inputFiles() {
+        try Folders.makeReadableParents(of: path, in: root)
+        try link(file.content.digest, "\(root)/\(path)", file.isExecutable)
+      }
     } catch {
       Folders.removeTree(folder)
       throw AttemptProblem(cause: .cannotStart, message: "an input is not readable here: \(error)")
     }
   }
+
+  /// `OP_INPUTS` of an attempt with this folder.
+  static func filesFolder(in folder: String) -> String { "\(folder)/files" }
 }
 
-/// Keeps the values of children on a thread of its own: a file of any size has to be read.
-final class ValueKeeper: Sendable {
+/// What a part has left on the disk.
+enum LeftFiles: Sendable {
+  /// A child: its value, at this path.
+  case value(String)
+  /// A command: the files that it promised.
+  case files(OutputFilePromise)
+}
+
+/// Keeps what parts have left, on a thread of its own: files of any size have to be read.
+final class FileKeeper: Sendable {
   private struct Work: Sendable {
     var part: Part
     var result: AttemptResult
-    var path: String
+    var left: LeftFiles
   }
 
   private let store: AttemptStore
@@ -76,10 +138,10 @@ final class ValueKeeper: Sendable {
     self.ends = ends
   }
 
-  /// Keeps the value that a child has left at a path; its end follows.
-  func keep(_ part: Part, _ result: AttemptResult, valueAt path: String) {
+  /// Keeps what a part has left; its end follows.
+  func keep(_ part: Part, _ result: AttemptResult, _ left: LeftFiles) {
     let isFirst = state.withLock { state in
-      state.waiting.append(Work(part: part, result: result, path: path))
+      state.waiting.append(Work(part: part, result: result, left: left))
       defer { state.isRunning = true }
       return !state.isRunning
     }
@@ -93,7 +155,11 @@ final class ValueKeeper: Sendable {
 
   private func work() {
     while let work = next() {
-      let (result, kept) = store.fitting(work.result, valueAt: work.path)
+      let (result, kept) =
+        switch work.left {
+        case .value(let path): store.fitting(work.result, valueAt: path)
+        case .files(let promise): store.fitting(work.result, leaving: promise)
+        }
       _ = ends.post(.ended(work.part, result, kept))
     }
   }

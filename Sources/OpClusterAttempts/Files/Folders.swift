@@ -5,7 +5,7 @@ import Glibc
 import OpClusterFolders
 import OpClusterModel
 import OpClusterProcesses
-import OpClusterSystem
+package import OpClusterSystem
 
 package enum Folders {
   /// The reason why a folder or a file could not be made, as a sentence.
@@ -39,6 +39,21 @@ package enum Folders {
     if unsafe chmod(path, 0o755) != 0 { throw problem("cannot open the folder '\(path)'") }
   }
 
+  /// Makes a folder that everybody may pass and list; one that is there stays as it is.
+  static func makeReadable(_ path: String) throws(Problem) {
+    if unsafe mkdir(path, 0o755) == 0 { return try letPass(path) }
+    if errno != EEXIST { throw problem("cannot make the folder '\(path)'") }
+  }
+
+  /// Makes the folders on the way to a path in a folder.
+  static func makeReadableParents(of path: String, in root: String) throws(Problem) {
+    var folder = root
+    for name in path.split(separator: "/").dropLast() {
+      folder += "/\(name)"
+      try makeReadable(folder)
+    }
+  }
+
   /// Makes a file that was not there.
   static func makeFile(_ path: String, with bytes: [UInt8]) throws(Problem) {
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
@@ -48,7 +63,25 @@ package enum Folders {
     if FileDescriptor(file).writeAll(bytes) != nil { throw problem("cannot write '\(path)'") }
   }
 
-  static func removeFile(_ path: String) { _ = unsafe unlink(path) }
+  /// Writes what an open file has from where it stands to a new file.
+  package static func copy(_ source: Int32, to path: String) throws(SystemError) {
+    let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+    let target = unsafe open(path, flags, 0o600)
+    guard target >= 0 else { throw SystemError(action: "make \(path)", code: errno) }
+    defer { close(target) }
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let count = unsafe read(source, &buffer, buffer.count)
+      if count == 0 { return }
+      if count < 0, errno == EINTR { continue }
+      if count < 0 { throw SystemError(action: "read what goes to \(path)", code: errno) }
+      if let error = FileDescriptor(target).writeAll(Array(buffer[..<count])) {
+        throw SystemError(action: "write \(path)", code: error.code)
+      }
+    }
+  }
+
+  package static func removeFile(_ path: String) { _ = unsafe unlink(path) }
 
   /// Appends to a file in one write, so that lines of several threads do not mix. Creates the file
   /// if needed.

@@ -69,7 +69,8 @@ package final class AttemptRunner {
         idleTime: childIdleTime, store: store, logger: logger)
     }
     commands = CommandRunner(
-      host: host, scratch: scratch, session: session, limits: limits, accounts: accounts)
+      host: host, scratch: scratch, session: session, limits: limits, accounts: accounts,
+      mayKeepFiles: { store?.mayKeep == true })
   }
 
   /// Begins another session; the numbers of attempts begin again.
@@ -103,13 +104,12 @@ package final class AttemptRunner {
 
   /// Starts an attempt; returns its result if it has ended already.
   package func start(_ job: Job, argument: [UInt8], at now: Instant) -> AttemptResult? {
-    let contents = job.contents
-    if !contents.isEmpty {
+    if job.readsStore {
       do throws(AttemptProblem) {
         guard let store else {
           throw AttemptProblem(cause: .cannotStart, message: "this worker has no store")
         }
-        try store.layOut(contents, in: scratch.inputFolder(job.attempt))
+        try store.layOut(job, in: scratch.inputFolder(job.attempt))
         readers.insert(job.attempt)
       } catch {
         return error.result
@@ -284,8 +284,12 @@ package final class AttemptRunner {
     let ends = host.collectEnded()
     for survival in host.takeSurvivals() { note(survival) }
     for end in ends {
-      if let (part, result) = commands.ended(end) {
-        finish(part, result, at: now, &ended)
+      if let (part, result, promise) = commands.ended(end) {
+        if let promise {
+          tasks.keep(part, result, .files(promise))
+        } else {
+          finish(part, result, at: now, &ended)
+        }
       } else if let children {
         news += children.ended(end, at: now)
       }
@@ -293,7 +297,7 @@ package final class AttemptRunner {
     for news in news {
       switch news {
       case .ended(let part, let result, nil): finish(part, result, at: now, &ended)
-      case .ended(let part, let result, let value?): tasks.keep(part, result, valueAt: value)
+      case .ended(let part, let result, let value?): tasks.keep(part, result, .value(value))
       case .progress(let part, let fraction, let text):
         if part.isWhole { progress(part.attempt, fraction, text) }
       }
@@ -304,6 +308,7 @@ package final class AttemptRunner {
     }
     for (part, result, more) in tasks.takeEnded() {
       kept += more
+      commands.filesKept(part)
       finish(part, result, at: now, &ended)
     }
     for attempt in advanced {

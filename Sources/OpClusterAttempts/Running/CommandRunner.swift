@@ -18,6 +18,8 @@ private struct RunningCommand {
   var streams: StreamPaths
   var command: CommandSpecification
   var demand: Resources
+  /// The files that it has to leave; nil: none.
+  var promise: OutputFilePromise?
   var startedAt: WallTime
   var hasCancelledFile = false
 }
@@ -63,13 +65,17 @@ package final class CommandRunner {
   private var tokens: [Part: UInt64] = [:]
   private var newestToken: UInt64 = 0
   private var untidy: [EndedCommand] = []
+  /// Ended ones whose output files are being kept: their folders stay until then.
+  private var leaving: [Part: EndedCommand] = [:]
+  private let mayKeepFiles: () -> Bool
   /// Slots of ended commands with processes that KILL does not end.
   private var survived: [UInt64: SlotPaths] = [:]
 
   init(
     host: ProcessHost, scratch: Scratch, session: UInt64, limits: OperationLimits,
-    accounts: OperationAccounts
+    accounts: OperationAccounts, mayKeepFiles: @escaping () -> Bool
   ) {
+    self.mayKeepFiles = mayKeepFiles
     self.host = host
     self.accounts = accounts
     self.limits = limits
@@ -105,6 +111,10 @@ package final class CommandRunner {
     let values = AttemptValues(
       index: job.shownIndex, elements: elements, inputs: job.inputs,
       secrets: job.announcement.secrets)
+    if !command.outputFiles.isEmpty, !mayKeepFiles() {
+      throw AttemptProblem(
+        cause: .cannotStart, message: "this worker has no store for the files of its outputs")
+    }
     let slot: SlotPaths
     let account = try accounts.account(of: job.announcement)
     do throws(Folders.Problem) {
@@ -117,7 +127,8 @@ package final class CommandRunner {
       var specification = try specification(job, command, values, slot)
       let streams = try direct(&specification, part, command, values, slot)
       limits.bind(&specification, job.announcement)
-      try spawn(part, specification, command, job.announcement.demand, slot, streams)
+      let promise = try promise(of: command, values, specification, slot)
+      try spawn(part, specification, command, job.announcement.demand, promise, slot, streams)
     } catch {
       scratch.giveBack(slot, isSuspect: true)
       throw error
@@ -126,7 +137,7 @@ package final class CommandRunner {
 
   private func spawn(
     _ part: Part, _ specification: ProcessSpecification, _ command: CommandSpecification,
-    _ demand: Resources, _ slot: SlotPaths, _ streams: StreamPaths
+    _ demand: Resources, _ promise: OutputFilePromise?, _ slot: SlotPaths, _ streams: StreamPaths
   ) throws(AttemptProblem) {
     newestToken += 1
     do throws(SpawnError) {
@@ -134,10 +145,23 @@ package final class CommandRunner {
       tokens[part] = newestToken
       running[newestToken] = RunningCommand(
         part: part, reference: reference, slot: slot, streams: streams, command: command,
-        demand: demand, startedAt: WallTime(milliseconds: WallClock.now()))
+        demand: demand, promise: promise, startedAt: WallTime(milliseconds: WallClock.now()))
     } catch {
       throw error.problem
     }
+  }
+
+  private func promise(
+    of command: CommandSpecification, _ values: AttemptValues,
+    _ specification: ProcessSpecification, _ slot: SlotPaths
+  ) throws(AttemptProblem) -> OutputFilePromise? {
+    if command.outputFiles.isEmpty { return nil }
+    var files: [OutputFilePromise.File] = []
+    for file in command.outputFiles {
+      files.append(.init(name: file.name, path: try values.render(file.path)))
+    }
+    return OutputFilePromise(
+      files: files, folder: specification.workingDirectory ?? slot.folder, account: slot.account)
   }
 
   private func specification(
@@ -158,7 +182,8 @@ package final class CommandRunner {
         prefix: interpreter.isEmpty ? CommandSpecification.standardShell : interpreter)
     }
     var specification = ProcessSpecification(command: form)
-    specification.environment = try environment(job, command, values, slot, references)
+    specification.environment = try environment(
+      job, command, values, slot, inputs: scratch.inputFolder(job.attempt), references)
     specification.workingDirectory =
       command.workingDirectory.isEmpty ? slot.folder : command.workingDirectory
     specification.outputLimit = Int(clamping: command.maximumOutputBytes)
@@ -236,14 +261,25 @@ package final class CommandRunner {
     if let slot = survived.removeValue(forKey: token) { scratch.giveBack(slot, isSuspect: true) }
   }
 
-  /// Returns the result of a command whose process tree is gone; nil if the tree was not a
-  /// command's.
-  func ended(_ end: EndedProcess) -> (Part, AttemptResult)? {
+  /// Returns the result of a command whose process tree is gone, and the files that are still to be
+  /// kept of it; nil if the tree was not a command's.
+  func ended(_ end: EndedProcess) -> (Part, AttemptResult, OutputFilePromise?)? {
     guard let command = running.removeValue(forKey: end.reference.token) else { return nil }
     tokens[command.part] = nil
     let result = result(of: end, command)
-    untidy.append(EndedCommand(command: command, isSuccess: result.isSuccess, end: end))
-    return (command.part, result)
+    let ended = EndedCommand(command: command, isSuccess: result.isSuccess, end: end)
+    guard let promise = command.promise, result.isSuccess else {
+      untidy.append(ended)
+      return (command.part, result, nil)
+    }
+    leaving[command.part] = ended
+    return (command.part, result, promise)
+  }
+
+  /// Frees the folder of a command whose files are kept.
+  func filesKept(_ part: Part) {
+    if leaving.isEmpty { return }
+    if let ended = leaving.removeValue(forKey: part) { untidy.append(ended) }
   }
 
   /// Returns the raw result; the brain adds the reason of a stop.

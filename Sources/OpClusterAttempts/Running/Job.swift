@@ -1,6 +1,7 @@
 // Values that the runners exchange on the loop thread: the attempt to run, and its parts.
 
 package import OpClusterModel
+import OpClusterWire
 
 /// One attempt that the brain, or a program, wants to run.
 package struct Job: Sendable {
@@ -26,10 +27,26 @@ package struct Job: Sendable {
     self.gpus = gpus
   }
 
-  /// The contents that its inputs name.
-  var contents: [StoredContent] {
-    var seen: Set<ContentDigest> = []
-    return inputs.flatMap(\.contents).filter { seen.insert($0.digest).inserted }
+  /// Whether it has a folder with what it reads of stores.
+  var readsStore: Bool {
+    !announcement.inputFiles.isEmpty || !inputs.contents(announcement.contentNeeds).isEmpty
+  }
+
+  /// The files that it reads, and their paths in `OP_INPUTS`.
+  func inputFiles() throws(WireError) -> [(file: StoredFile, path: String)] {
+    var found: [(StoredFile, String)] = []
+    for input in inputs {
+      let wanted = announcement.inputFiles.filter { $0.isOf(input) }
+      guard !wanted.isEmpty, let bytes = input.output else { continue }
+      let output = try Wire.decodeOutput(bytes)
+      for wish in wanted {
+        for file in output.files where file.name == wish.file {
+          let place = wish.path(of: input)
+          found.append((file, file.path.isEmpty ? place : "\(place)/\(file.path)"))
+        }
+      }
+    }
+    return found
   }
 
   var announcement: TemplateAnnouncement { template.announcement }

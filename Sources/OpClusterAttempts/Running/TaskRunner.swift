@@ -22,10 +22,10 @@ final class TaskRunner {
   private let scratch: Scratch
   private let logger: Logger
   private var running: [Part: RunningAttempt] = [:]
-  /// Parts of children whose values are being kept.
+  /// Parts of which something is being kept.
   private var keeping: Set<Part> = []
   private let store: AttemptStore?
-  private let keeper: ValueKeeper?
+  private let keeper: FileKeeper?
 
   init(
     _ registry: OperationRegistry, scratch: Scratch, store: AttemptStore?, logger: Logger
@@ -36,17 +36,17 @@ final class TaskRunner {
     self.logger = logger
     let ends = try Mailbox<TaskNews>(capacity: .max)
     self.ends = ends
-    keeper = store.map { ValueKeeper($0, ends: ends) }
+    keeper = store.map { FileKeeper($0, ends: ends) }
     progress = try Mailbox(capacity: 1_024)
   }
 
   func isRunning(_ part: Part) -> Bool { running[part] != nil || keeping.contains(part) }
 
-  /// Keeps the value that a child has left in a file; the end follows.
-  func keep(_ part: Part, _ result: AttemptResult, valueAt path: String) {
-    guard let keeper else { preconditionFailure("a child kept a value without a store") }
+  /// Keeps what a part has left on the disk; the end follows.
+  func keep(_ part: Part, _ result: AttemptResult, _ left: LeftFiles) {
+    guard let keeper else { preconditionFailure("a part left something without a store") }
     keeping.insert(part)
-    keeper.keep(part, result, valueAt: path)
+    keeper.keep(part, result, left)
   }
 
   /// Starts the work; returns its result if it has ended already.

@@ -47,10 +47,17 @@ struct OperationDeclaration {
   var failureCancelsRunning: Bool?
   /// The values that a command must write; empty: any.
   var outputs: [String] = []
+  /// The files that a command must leave.
+  var outputFiles: [DeclaredOutputFile] = []
   var allowedFailures = AllowedFailures.none
   var settings: DeclaredSettings
   /// Full names of a group's members, nested groups expanded; nil for everything but a group.
   var members: [String]?
+}
+
+extension OperationDeclaration {
+  /// Whether files travel to it or from it.
+  var handsFilesOn: Bool { !outputFiles.isEmpty || needs.contains { !$0.files.isEmpty } }
 }
 
 /// Texts are nodes, in which values have not been put in.
@@ -60,6 +67,12 @@ enum DeclaredWork {
   case run(ManifestNode)
   case call(DeclaredCall)
   case blocks([DeclaredBlock])
+}
+
+/// The path is a node, in which values have not been put in.
+struct DeclaredOutputFile {
+  var name: String
+  var path: ManifestNode
 }
 
 /// The version is 1 where the manifest does not say another.
@@ -79,6 +92,8 @@ struct DeclaredNeed {
   var on: PlacedName
   var policy: EdgePolicy
   var match: GroupEdge.Match
+  /// Output files of the dependency that are read.
+  var files: [PlacedName] = []
   /// The name as the manifest writes it. `on` becomes the full name once it is resolved to a member
   /// of a group.
   let written: String

@@ -32,7 +32,7 @@ struct NeedsDecoder {
     findings.name(node, "a need").map { PlacedName(name: $0, place: node.place) }
   }
 
-  /// Decodes an item of a list: a name, or `{op: NAME, when, match}`.
+  /// Decodes an item of a list: a name, or `{op: NAME, when, match, files}`.
   /// A list may mix both: names, and long forms with `op`.
   private func listed(_ item: ManifestNode) -> DeclaredNeed? {
     guard case .mapping = item.value else { return name(item).map(need) }
@@ -44,7 +44,7 @@ struct NeedsDecoder {
     return name(node).map { edge(fields, need($0)) }
   }
 
-  /// Decodes the value beside a name: a condition, or `{when, match}`.
+  /// Decodes the value beside a name: a condition, or `{when, match, files}`.
   /// `needs: {make: finished}` is the short form of a condition.
   private func conditional(_ on: PlacedName, _ node: ManifestNode) -> DeclaredNeed? {
     if case .mapping = node.value {
@@ -62,6 +62,11 @@ struct NeedsDecoder {
     let matches: [(String, GroupEdge.Match)] = [("all", .all), ("same-index", .sameIndex)]
     if let match = fields.choice("match", matches) { need.match = match }
     if fields.bool("optional") == true { fields.refuse("optional") }
+    for node in fields.list("files") ?? [] {
+      if let name = findings.name(node, "a file") {
+        need.files.append(PlacedName(name: name, place: node.place))
+      }
+    }
     return need
   }
 

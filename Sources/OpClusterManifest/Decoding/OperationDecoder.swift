@@ -105,9 +105,7 @@ struct OperationDecoder {
     if fields["description"] != nil { _ = fields.text("description") }
     fields.refuse("needs_any", hint: "'needs' waits for all")
     fields.refuse("if")
-    for node in fields.list("outputs") ?? [] {
-      if let name = findings.name(node, "an output") { operation.outputs.append(name) }
-    }
+    if let node = fields.node("outputs") { decodeOutputs(node, &operation) }
     // `true` allows every failure, a list those exit codes, `false` none.
     if let node = fields.node("allow_failure") {
       if case .sequence(let items) = node.value {
@@ -118,6 +116,42 @@ struct OperationDecoder {
       }
     }
     if let node = fields.node("files") { decodeFiles(node) }
+  }
+
+  /// A list names values; a mapping has values, and files with their paths.
+  private func decodeOutputs(_ node: ManifestNode, _ operation: inout OperationDeclaration) {
+    guard case .mapping = node.value else {
+      return decodeOutputValues(findings.list(node, "'outputs'") ?? [], &operation)
+    }
+    guard let fields = Fields(node, ManifestKeys.outputs, findings) else { return }
+    decodeOutputValues(fields.list("values") ?? [], &operation)
+    guard let files = fields.node("files") else { return }
+    guard case .mapping(let entries) = files.value else {
+      return findings.error(
+        "'files' of outputs is a mapping of names to paths", files.place,
+        hint: "such as: files: {bam: out.bam}")
+    }
+    for entry in entries {
+      guard Names.isName(entry.key) else {
+        findings.error(
+          "'\(entry.key)' cannot name a file", entry.place, hint: Findings.nameHint)
+        continue
+      }
+      operation.outputFiles.append(.init(name: entry.key, path: entry.value))
+    }
+    if entries.count > Limits.outputFilesPerOperation {
+      findings.error(
+        "an operation has at most \(Limits.outputFilesPerOperation) output files", files.place,
+        hint: "name a folder or a pattern instead")
+    }
+  }
+
+  private func decodeOutputValues(
+    _ nodes: [ManifestNode], _ operation: inout OperationDeclaration
+  ) {
+    for node in nodes {
+      if let name = findings.name(node, "an output") { operation.outputs.append(name) }
+    }
   }
 
   /// Checks the form of `files`. The operation runs in any case: its files are not compared yet.

@@ -18,6 +18,10 @@ struct CommandBuilder {
     command.timeout = settings.timeout
     command.grace = settings.grace
     command.elementKeys = substitution.operation.elements?.keys ?? []
+    for file in substitution.operation.outputFiles {
+      guard let path = substitution.plain(file.path, "the file '\(file.name)'") else { return nil }
+      command.outputFiles.append(.init(name: file.name, path: path))
+    }
     return command
   }
 
@@ -51,9 +55,10 @@ struct CommandBuilder {
       }
       command.environment.append(.init(name: variable.name, value: value))
     }
-    // An absolute folder, so that it means the same on a worker that shares it.
-    command.workingDirectory =
-      settings.workingDirectory.map(surroundings.absolute) ?? surroundings.workingFolder
+    // An absolute folder, so that it means the same on a worker that shares it. Files that travel
+    // need no shared folder: then the operation has one of its own.
+    let usual = substitution.operation.handsFilesOn ? "" : surroundings.workingFolder
+    command.workingDirectory = settings.workingDirectory.map(surroundings.absolute) ?? usual
     guard let input = input() else { return nil }
     command.standardInput = input
     if let node = settings.standardOutput {
@@ -167,7 +172,8 @@ struct CommandBuilder {
   private var outputRoot: String {
     let surroundings = findings.surroundings
     let startsThere =
-      settings.workingDirectory != nil || surroundings.baseFolder == surroundings.workingFolder
+      settings.workingDirectory != nil || substitution.operation.handsFilesOn
+      || surroundings.baseFolder == surroundings.workingFolder
     return startsThere ? "./" : OutputPath.beginning(beneath: surroundings.baseFolder)
   }
 

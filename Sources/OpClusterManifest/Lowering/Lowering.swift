@@ -103,8 +103,9 @@ struct Lowering {
     }
     let substitution = Substitution(
       findings: findings, operation: operation, outputsByNeed: outputs)
+    template.inputFiles = inputFiles(of: operation, edges)
     // Declared outputs of a need are sent along, whether or not a text names them.
-    let isRead = outputs.contains { !$0.value.keys.isEmpty }
+    let isRead = outputs.contains { !$0.value.keys.isEmpty } || !template.inputFiles.isEmpty
     switch operation.work {
     case .nothing: return operation.members == nil ? .barrier : .group
     case .call(let call):
@@ -112,6 +113,11 @@ struct Lowering {
       template.timeout = operation.settings.timeout
       template.grace = operation.settings.grace
       if let input = call.input { fillCall(input, substitution, &template) }
+      if let need = operation.needs.first(where: { !$0.files.isEmpty }) {
+        findings.error(
+          "'files' of a need has no meaning for a call", need.on.place,
+          hint: "a call reads values; a command reads files")
+      }
       checkPayload(template, operation, "the input")
       // The operation's type may read the outputs of all its needs (S135).
       template.wantsInputs = !operation.needs.isEmpty
@@ -149,6 +155,35 @@ struct Lowering {
       checkPayload(template, operation, "the blocks")
       return .blocks(blocks, values: values)
     }
+  }
+
+  /// The files of its needs that an operation reads. Costs its needs and their files.
+  private func inputFiles(of operation: OperationDeclaration, _ edges: Edges) -> [InputFile] {
+    var files: [InputFile] = []
+    for need in operation.needs {
+      guard !need.files.isEmpty, let at = edges.positions[need.on.name] else { continue }
+      let on = graph.operations[at]
+      for file in need.files {
+        guard on.outputFiles.contains(where: { $0.name == file.name }) else {
+          let near = NearNames.hint(for: file.name, among: on.outputFiles.map(\.name))
+          findings.error(
+            "'\(need.written)' has no output file '\(file.name)'", file.place,
+            hint: near.isEmpty
+              ? "it declares its files as: outputs: {files: {\(file.name): PATH}}" : near)
+          continue
+        }
+        files.append(
+          InputFile(
+            operation: on.name, file: file.name, folder: need.written,
+            isByIndex: on.elements != nil && need.match != .sameIndex))
+      }
+    }
+    if files.count > Limits.inputFilesPerOperation {
+      findings.error(
+        "'\(operation.name)' reads more than \(Limits.inputFilesPerOperation) files of its needs",
+        operation.place, hint: "hand folders on, or patterns of files")
+    }
+    return files
   }
 
   /// Encodes the element values in the form that lists of blocks carry.

@@ -59,9 +59,11 @@ enum ManifestKeys {
     name: "'group'",
     keys: ["operations", "max_concurrent", "on_failure", "max_failures", "same_worker"])
   /// The value beside a name in a mapping of needs.
-  static let edge = KeyTable(name: "a need", keys: ["when", "match", "optional"])
+  static let edge = KeyTable(name: "a need", keys: ["when", "match", "files", "optional"])
   /// An item of a list of needs.
-  static let listedEdge = KeyTable(name: "a need", keys: ["op", "when", "match", "optional"])
+  static let listedEdge = KeyTable(
+    name: "a need", keys: ["op", "when", "match", "files", "optional"])
+  static let outputs = KeyTable(name: "'outputs'", keys: ["values", "files"])
   static let array = KeyTable(
     name: "'array'",
     keys: ["range", "items", "lines", "glob", "json", "csv", "max_parallel", "max_failures"])
@@ -91,7 +93,7 @@ enum ManifestKeys {
   /// The tables of the mappings that operations and `defaults` have under a key.
   private static let nested: [(key: String, table: KeyTable)] = [
     ("resources", resources), ("retry", retry), ("cancel", cancel), ("array", array),
-    ("matrix", matrix), ("files", files), ("call", call), ("group", group),
+    ("matrix", matrix), ("files", files), ("outputs", outputs), ("call", call), ("group", group),
     ("logs", logs), ("stdin", input), ("warn_before_timeout", warning),
   ]
 

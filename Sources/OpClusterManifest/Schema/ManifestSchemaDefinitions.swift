@@ -84,6 +84,7 @@ extension ManifestSchema {
               "description": "same-index: element i waits only for element i.",
               "default": "all"
             },
+            "files": {"$ref": "#/definitions/inputFiles"},
             "optional": {
               "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
               "description": "Not supported yet.",
@@ -192,6 +193,7 @@ extension ManifestSchema {
               "description": "same-index: element i waits only for element i.",
               "default": "all"
             },
+            "files": {"$ref": "#/definitions/inputFiles"},
             "optional": {
               "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
               "description": "Not supported yet."
@@ -456,9 +458,25 @@ extension ManifestSchema {
               "description": "Not supported yet: nothing is looked at, the operation always runs."
             },
             "outputs": {
-              "type": "array",
-              "items": {"$ref": "#/definitions/name"},
-              "description": "Small values the operation writes to $OP_OUTPUT as key=value."
+              "anyOf": [
+                {"$ref": "#/definitions/outputValues"},
+                {
+                  "type": "object",
+                  "additionalProperties": false,
+                  "properties": {
+                    "values": {"$ref": "#/definitions/outputValues"},
+                    "files": {
+                      "type": "object",
+                      "propertyNames": {"$ref": "#/definitions/name"},
+                      "additionalProperties": {"type": "string"},
+                      "maxProperties": 100,
+                      "description": "Files that the operation leaves for others: a name, and a \#
+    path, a folder or a pattern such as out/*.bam. They stay at the worker and travel to whoever \#
+    needs them."
+                    }
+                  }
+                }
+              ]
             },
             "allow_failure": {
               "anyOf": [

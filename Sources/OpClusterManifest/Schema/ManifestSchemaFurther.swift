@@ -2,6 +2,16 @@
 
 extension ManifestSchema {
   static let furtherDefinitions = #"""
+        "outputValues": {
+          "type": "array",
+          "items": {"$ref": "#/definitions/name"},
+          "description": "Small values the operation writes to $OP_OUTPUT as key=value."
+        },
+        "inputFiles": {
+          "type": "array",
+          "items": {"$ref": "#/definitions/name"},
+          "description": "Output files of it that are read, from $OP_INPUTS/OPERATION/NAME."
+        },
         "retry": {
           "anyOf": [
             {"type": "integer", "minimum": 0, "maximum": 100},

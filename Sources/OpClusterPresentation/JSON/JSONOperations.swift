@@ -4,9 +4,12 @@
 public import OpClusterModel
 
 extension JSONText {
-  /// Writes the fields of one operation; `blocks` are the results of a block operation.
+  /// Writes the fields of one operation; `blocks` are the results of a block operation, `files`
+  /// what it has left in stores.
   /// Absent fields are unknown or do not apply: an operation that has not ended has no outcome.
-  public mutating func fields(of row: OperationRow, blocks: [ShownBlock] = []) {
+  public mutating func fields(
+    of row: OperationRow, blocks: [ShownBlock] = [], files: [StoredFile] = []
+  ) {
     field("id", OperationPath(row).description)
     field("name", row.name)
     field("graph", row.id.graph.number)
@@ -41,6 +44,11 @@ extension JSONText {
     } else if let output = row.result?.output, !output.isEmpty {
       self.output("output", output)
     }
+    if !files.isEmpty {
+      array("files") { json in
+        for file in files { json.object { $0.fields(of: file) } }
+      }
+    }
     field("submitted_at", row.submittedAt)
     if let moment = row.notBefore { field("not_before", moment) }
     field("ready_at", row.readyAt)
@@ -49,6 +57,15 @@ extension JSONText {
     if let waited = row.waited { field("waited_seconds", waited.seconds) }
     if let result = row.result { usage(of: result) }
     if !row.attempts.isEmpty { attempts(row.attempts) }
+  }
+
+  /// Writes the fields of a file that an operation has left; `path` is its place in a folder.
+  public mutating func fields(of file: StoredFile) {
+    field("name", file.name)
+    field("path", file.path.isEmpty ? nil : file.path)
+    field("bytes", file.content.size)
+    field("sha256", "\(file.content.digest)")
+    if file.isExecutable { field("executable", true) }
   }
 
   /// Writes `reason`: why the operation was cancelled or skipped, else why it failed;

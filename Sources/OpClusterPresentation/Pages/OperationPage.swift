@@ -9,7 +9,7 @@ public import OpClusterModel
 /// A pair without a value takes no line.
 public func operationPage(
   _ row: OperationRow, command: String? = nil, blocks: [ShownBlock] = [],
-  source: OperationPath? = nil, _ style: Style
+  files: [StoredFile] = [], source: OperationPath? = nil, _ style: Style
 ) -> [String] {
   var page = Page(style)
   let path = OperationPath(row).description
@@ -38,6 +38,7 @@ public func operationPage(
   // Blocks have results of their own, and no output beside them.
   page.pair("used", usageSentence(row.result))
   if blocks.isEmpty { outputs(row, &page) } else { results(of: blocks, &page, style) }
+  page.pair("files", filesSentence(files, path: path))
   earlierAttempts(row, &page, style)
   diagnostic(row, path: path, keepsLogs: true, &page)
   return page.lines
@@ -137,6 +138,24 @@ private func usageSentence(_ result: AttemptResult?) -> String? {
   // The memory of a short and small process is unknown.
   guard result.maximumResidentBytes > 0 else { return time }
   return time + ", \(shownSize(result.maximumResidentBytes)) of memory at most"
+}
+
+/// `bam (3 files, 1.2 GiB), log (3 KiB): opbatch fetch 12/align`; nil without files.
+private func filesSentence(_ files: [StoredFile], path: String) -> String? {
+  if files.isEmpty { return nil }
+  var names: [String] = []
+  var totals: [String: (count: Int, bytes: Int64)] = [:]
+  for file in files {
+    if totals[file.name] == nil { names.append(file.name) }
+    let before = totals[file.name] ?? (0, 0)
+    totals[file.name] = (before.count + 1, before.bytes.saturatingAdd(file.content.size))
+  }
+  let shown = names.map { name in
+    let (count, bytes) = totals[name] ?? (0, 0)
+    let size = shownSize(bytes)
+    return count == 1 ? "\(name) (\(size))" : "\(name) (\(shownCount(count, "file")), \(size))"
+  }
+  return shown.joined(separator: ", ") + ": opbatch fetch \(path)"
 }
 
 /// A JSON value is shown as it is, lines as pairs.

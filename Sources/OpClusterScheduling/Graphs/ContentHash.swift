@@ -183,6 +183,14 @@ extension OperationTemplate: ContentHashed {
     hashCircumstances(into: &hash)
     hash.combine(each: labels) { $0.hash(into: &$1) }
     hash.combine(numbers: secrets)
+    // Graphs of earlier releases have none, and keep their hashes.
+    if inputFiles.isEmpty { return }
+    hash.combine(each: inputFiles) { file, hash in
+      hash.combine(file.operation)
+      hash.combine(file.file)
+      hash.combine(file.folder)
+      hash.combine(file.isByIndex)
+    }
   }
 
   private func hashCircumstances(into hash: inout ContentHash) {

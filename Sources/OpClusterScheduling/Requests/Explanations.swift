@@ -157,8 +157,11 @@ extension Scheduler {
   /// by what they could run: they will return or be lost. Visits each worker.
   private func isUnplaceable(_ id: OperationID) -> Bool {
     let staying = workers.numbers.filter { !workers[$0].isDraining }
+    let outOfReach = workersWithoutReach(of: id)
     return !requirements(of: id).isInside && !staying.isEmpty
-      && staying.allSatisfy { conversations[$0].wasHeard && !couldRun($0, id) }
+      && staying.allSatisfy { number in
+        conversations[number].wasHeard && (outOfReach.contains(number) || !couldRun(number, id))
+      }
   }
 
   /// The reasons why an operation in line has no worker; visits each worker.
@@ -169,7 +172,8 @@ extension Scheduler {
       return ["\(reason); start one with: opworker serve"]
     }
     let known = staying.filter { conversations[$0].wasHeard }
-    let able = known.filter { couldRun($0, id) }
+    let outOfReach = workersWithoutReach(of: id)
+    let able = known.filter { couldRun($0, id) && !outOfReach.contains($0) }
     if able.contains(where: { takesWork($0) }) {
       return ["every worker that could run it is busy; it is in line"]
     }
@@ -188,7 +192,8 @@ extension Scheduler {
     if let common = commonLack(wanted, known) { return lines + [.init(common)] }
     return lines
       + listed(known) { number in
-        let obstacle = wanted.obstacle(at: conversations[number])
+        let lack = wanted.obstacle(at: conversations[number])
+        let obstacle = lack == .none && outOfReach.contains(number) ? .store : lack
         return
           "worker \(workers[number].name): \(obstacle.sentence(wanted, at: conversations[number]))"
       }

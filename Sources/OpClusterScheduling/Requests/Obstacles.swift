@@ -9,6 +9,8 @@ enum Obstacle: Hashable {
   case cpus, memory, gpus
   case resource(String)
   case label(LabelRequirement)
+  /// It reads a content of another worker, and this one has no store.
+  case store
   /// The worker could run it.
   case none
 
@@ -30,6 +32,7 @@ enum Obstacle: Hashable {
         + demand.amount(named: name).shown
     case .label(let requirement):
       return "is not labelled \(requirement.key)=\(requirement.values.joined(separator: " or "))"
+    case .store: return "has no store for the values that it reads; start it with --store"
     case .none: return "could run it"
     }
   }
@@ -61,7 +64,7 @@ extension Scheduler {
     case .resource(let name):
       return sentence(
         "\(demand.amount(named: name).shown) of \(name)", most { $0.amount(named: name) }.shown)
-    case .type, .schema, .label, .none: return nil
+    case .type, .schema, .label, .store, .none: return nil
     }
   }
 }

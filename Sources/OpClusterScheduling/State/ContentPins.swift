@@ -11,8 +11,15 @@ struct ContentPins: Sendable {
     var outputs: UInt32
   }
   private var pins: [ContentDigest: Pin] = [:]
-  /// Those that nobody needs any more, since the last `takeFreed`.
-  private var freed: [ContentDigest] = []
+  /// Those that somebody needs since the last `takeChanges`, and those that nobody does.
+  private var changes = Changes()
+
+  /// Some may have changed back since.
+  struct Changes {
+    var claimed: [ContentDigest] = []
+    var freed: [ContentDigest] = []
+    var isEmpty: Bool { claimed.isEmpty && freed.isEmpty }
+  }
 
   var isEmpty: Bool { pins.isEmpty }
   var count: Int { pins.count }
@@ -20,6 +27,7 @@ struct ContentPins: Sendable {
 
   mutating func pinAll(_ contents: [StoredContent]) {
     for content in contents {
+      if pins[content.digest] == nil { changes.claimed.append(content.digest) }
       pins[content.digest, default: Pin(size: content.size, outputs: 0)].outputs += 1
     }
   }
@@ -30,15 +38,13 @@ struct ContentPins: Sendable {
       pins[content.digest]?.outputs = outputs - 1
       if outputs > 1 { continue }
       pins[content.digest] = nil
-      freed.append(content.digest)
+      changes.freed.append(content.digest)
     }
   }
 
-  /// May contain some that are needed again.
-  mutating func takeFreed() -> [ContentDigest] {
-    if freed.isEmpty { return [] }
-    defer { freed = [] }
-    return freed
+  mutating func takeChanges() -> Changes {
+    defer { if !changes.isEmpty { changes = Changes() } }
+    return changes
   }
 
   /// For a comparison with what the outputs name.

@@ -115,15 +115,16 @@ extension ClusterState {
   /// long as somebody has them.
   mutating func letGoContents(of graph: Graph) {
     if pins.isEmpty { return }
-    for output in graph.outputs.values {
-      let contents = OperationOutput.contents(of: output)
-      if contents.isEmpty { continue }
-      remembersContents = true
-      pins.unpinAll(contents)
+    let naming = graph.outputs.filter { !OperationOutput.contents(of: $0.value).isEmpty }
+    if naming.isEmpty { return }
+    remembersContents = true
+    // Holders are told in this order, which must not come from hashing.
+    for (_, output) in naming.sorted(by: { $0.key < $1.key }) {
+      pins.unpinAll(OperationOutput.contents(of: output))
     }
   }
 
-  mutating func takeFreedContents() -> [ContentDigest] { pins.takeFreed() }
+  mutating func takePinChanges() -> ContentPins.Changes { pins.takeChanges() }
 
   // MARK: - Ended graphs
 

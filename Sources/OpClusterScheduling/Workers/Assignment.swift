@@ -271,12 +271,9 @@ extension Scheduler {
   ) -> (workers: [UInt32], isRestricted: Bool)? {
     let doubt = doubt(about: run)
     let graph = run.graph.number
-    let needsStore =
-      !holders.without.isEmpty
-      && mayNeedContents(graph, graphs[graph].stageNumber(of: run.first))
-      && needsContents(OperationID(graph: run.graph, index: run.first))
+    let outOfReach = workersWithoutReach(of: OperationID(graph: run.graph, index: run.first))
     let isPeculiar =
-      doubt != .none || needsStore
+      doubt != .none || !outOfReach.isEmpty
       || !graphs[graph].unable.isEmpty && graphs[graph].unable[run.first] != nil
       || !graphs[graph].avoided.isEmpty && graphs[graph].avoided[run.first] != nil
     // The usual case costs no look at any worker: the index chooses among all.
@@ -285,7 +282,7 @@ extension Scheduler {
     let all = pool ?? workers.numbers.filter { takesWork($0) }
     // The workers that could not start it, and those that it avoids after failures there, are left
     // out.
-    let reaching = needsStore ? all.filter { !holders.without.contains($0) } : all
+    let reaching = outOfReach.isEmpty ? all : all.filter { !outOfReach.contains($0) }
     let able = workers(reaching, ableToStart: run)
     return (
       workers(able, admitting: doubt),
@@ -363,11 +360,12 @@ extension Scheduler {
         return false
       }
       if mayNeedContents(graph, stage) {
-        if let content = missingContent(of: inputs, for: worker) {
+        let contents = contentsRead(from: inputs, graph, stage)
+        if let content = missing(of: contents, for: worker) {
           if awaits.isEmpty { awaitContent(id, content, at: turn.now) }
           return false
         }
-        tellHolders(of: inputs, to: worker, into: &turn)
+        tellHolders(of: contents, to: worker, into: &turn)
       }
     }
     commit(.dispatched(worker), id, into: &turn)
@@ -459,6 +457,7 @@ extension Stage {
     announcement.grace = template.grace
     announcement.fillsInput = template.fillsInput
     announcement.isExclusive = template.isExclusive
+    announcement.inputFiles = template.inputFiles
     return announcement
   }
 }

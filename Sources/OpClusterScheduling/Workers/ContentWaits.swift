@@ -52,7 +52,7 @@ struct ContentWaits: Sendable {
   }
 }
 
-/// A content that a worker was told of in this turn.
+/// A content that a worker was told of in this turn, or has told of.
 struct ToldContent: Hashable, Sendable {
   var worker: UInt32
   var digest: ContentDigest

@@ -168,7 +168,8 @@ extension Scheduler {
     for id in state.operations(at: worker) {
       let cell = graphs[id.graph.number].cell(id.index)
       let attempt = AttemptID(operation: id, attempt: cell.attempt)
-      if claimed.contains(attempt) { continue }
+      // The end of an earlier one in this list may have ended this one as well.
+      if claimed.contains(attempt) || cell.worker != worker.number { continue }
       if cell.isAssigned {
         // The dispatch was lost, so the attempt can never start there (hole 1 of Simulation.md).
         commit(.recalled, id, into: &turn)

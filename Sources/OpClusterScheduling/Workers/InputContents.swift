@@ -1,7 +1,7 @@
 // Contents that inputs name: who has them, who may read them, and operations that wait because
 // nobody has them now. The coordinator never sees their bytes.
 
-import OpClusterModel
+package import OpClusterModel
 
 extension Scheduler {
   // MARK: - What workers have
@@ -10,6 +10,7 @@ extension Scheduler {
   /// the operations that waited for it.
   mutating func takeContents(of report: WorkerReport, at worker: WorkerID) {
     for content in report.held where holders.gain(content.digest, at: worker.number) {
+      toldContents.insert(ToldContent(worker: worker.number, digest: content.digest))
       for id in contentWaits.take(content.digest) { returnToLine(id) }
     }
     for digest in report.lost { holders.lose(digest, at: worker.number) }
@@ -33,39 +34,58 @@ extension Scheduler {
     }
   }
 
-  /// Tells the holders of contents that nobody needs any more.
-  mutating func releaseFreed(into turn: inout SchedulingTurn) {
-    for digest in state.takeFreedContents() where !state.pins.contains(digest) {
+  /// Tells holders of contents that nobody needs any more, or that somebody needs again. Costs the
+  /// changes, and the holders of each.
+  mutating func tellPinChanges(into turn: inout SchedulingTurn) {
+    let changes = state.takePinChanges()
+    for digest in changes.freed where !state.pins.contains(digest) {
       for number in holders.workers(with: digest) where workers.contains(number) {
         let at = turn.orders(for: WorkerID(number))
         turn.orders[at].orders.released.append(digest)
       }
     }
+    for digest in changes.claimed where state.pins.contains(digest) {
+      for number in holders.workers(with: digest) where workers.contains(number) {
+        // Who has just said that it has it, keeps it until it is told otherwise.
+        if toldContents.contains(ToldContent(worker: number, digest: digest)) { continue }
+        let at = turn.orders(for: WorkerID(number))
+        turn.orders[at].orders.retained.append(digest)
+      }
+    }
   }
+
+  /// Whether an output of a living graph names it, so that it has to stay.
+  package func needsContent(_ digest: ContentDigest) -> Bool { state.pins.contains(digest) }
 
   // MARK: - What operations need
 
-  /// The contents that these inputs name, each once.
-  private func contents(of inputs: [DependencyInput]) -> [StoredContent] {
-    var seen: Set<ContentDigest> = []
-    return inputs.flatMap(\.contents).filter { seen.insert($0.digest).inserted }
-  }
-
-  /// Whether an operation's inputs may name contents. Without any, nothing is looked at.
+  /// Whether an operation may read contents. Without any, nothing is looked at.
   func mayNeedContents(_ graph: UInt32, _ stage: Int) -> Bool {
     (!state.pins.isEmpty || state.remembersContents)
       && graphs[graph].stages[stage].template.wantsInputs
+      && !graphs[graph].stages[stage].template.contentNeeds.isEmpty
   }
 
-  /// Whether the inputs of an operation name contents.
-  func needsContents(_ id: OperationID) -> Bool {
-    let stage = graphs[id.graph.number].stageNumber(of: id.index)
-    return inputs(of: id, stage).contains { !$0.contents.isEmpty }
+  /// The contents that an operation with these inputs reads, each once.
+  func contentsRead(
+    from inputs: [DependencyInput], _ graph: UInt32, _ stage: Int
+  ) -> [StoredContent] {
+    inputs.contents(graphs[graph].stages[stage].template.contentNeeds)
   }
 
-  /// The first content of the inputs that no worker has now.
-  func missingContent(of inputs: [DependencyInput], for worker: WorkerID) -> StoredContent? {
-    contents(of: inputs).first { content in
+  /// Workers that never reach what an operation reads: they have no store. Costs its inputs, if
+  /// there are such workers.
+  func workersWithoutReach(of id: OperationID) -> Set<UInt32> {
+    if holders.without.isEmpty { return [] }
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    guard mayNeedContents(graph, stage) else { return [] }
+    return contentsRead(from: inputs(of: id, stage), graph, stage).isEmpty ? [] : holders.without
+  }
+
+  /// The first of these contents that no worker has now.
+  func missing(of contents: [StoredContent], for worker: WorkerID) -> StoredContent? {
+    contents.first { content in
       !holders.workers(with: content.digest).contains { number in
         number == worker.number || isReadable(number)
       }
@@ -84,9 +104,9 @@ extension Scheduler {
     contentWaits.wait(id, for: content.digest, until: now + timing.lost)
   }
 
-  /// Fails the operations whose content has not come.
+  /// Fails the operations whose content has not come. Costs those, and the deadlines that are over
+  /// of operations that no longer wait.
   mutating func missContents(into turn: inout SchedulingTurn) {
-    if contentWaits.isEmpty { return }
     for wait in contentWaits.takeDue(at: turn.now) {
       let id = wait.operation
       guard graphs.contains(id.graph.number), graphs[id.graph.number].cell(id.index).isInLine
@@ -103,19 +123,21 @@ extension Scheduler {
     _ digests: [ContentDigest], for reader: [UInt8], into turn: inout SchedulingTurn
   ) -> [ContentHolders] {
     digests.compactMap { digest in
-      let known = tellHolders(of: digest, that: reader, into: &turn)
+      let known = tellHolders(of: digest, that: reader, isNamed: true, into: &turn)
       return known.sources.isEmpty ? nil : known
     }
   }
 
   /// Tells some of the holders of a content that somebody may read it, and returns where they are.
   private mutating func tellHolders(
-    of digest: ContentDigest, that reader: [UInt8], into turn: inout SchedulingTurn
+    of digest: ContentDigest, that reader: [UInt8], isNamed: Bool = false,
+    into turn: inout SchedulingTurn
   ) -> ContentHolders {
     var known = ContentHolders(digest: digest, sources: [])
     for number in holders.workers(with: digest)
     where isReadable(number) && known.sources.count < Limits.holdersTold {
-      guard let source = conversations[number].store else { continue }
+      guard var source = conversations[number].store else { continue }
+      if isNamed { source.worker = workers[number].name }
       known.sources.append(source)
       let at = turn.orders(for: WorkerID(number))
       turn.orders[at].orders.grants.append(GrantOrder(digest: digest, reader: reader))
@@ -123,11 +145,11 @@ extension Scheduler {
     return known
   }
 
-  /// Tells the worker where the contents of the inputs are, and their holders who may read them.
+  /// Tells the worker where these contents are, and their holders who may read them.
   mutating func tellHolders(
-    of inputs: [DependencyInput], to worker: WorkerID, into turn: inout SchedulingTurn
+    of contents: [StoredContent], to worker: WorkerID, into turn: inout SchedulingTurn
   ) {
-    for content in contents(of: inputs)
+    for content in contents
     where !holders.has(worker.number, content.digest) {
       let told = ToldContent(worker: worker.number, digest: content.digest)
       guard toldContents.insert(told).inserted else { continue }

@@ -40,8 +40,10 @@ extension Scheduler {
   /// Visits workers until it finds one.
   func isAnyAble(_ id: OperationID, besides unable: [UInt32]) -> Bool {
     let first = firstOfStage(id)
+    let outOfReach = workersWithoutReach(of: id)
     return workers.numbers.contains { number in
-      guard !workers[number].isDraining, !unable.contains(number) else { return false }
+      guard !workers[number].isDraining, !unable.contains(number), !outOfReach.contains(number)
+      else { return false }
       // Its properties are unknown before it has said hello to this life of the coordinator.
       guard couldRun(number, id) || !conversations[number].wasHeard else { return false }
       guard let trouble = conversations[number].trouble else { return true }

@@ -22,7 +22,10 @@ extension World {
       note(.disk, 1) { "the disk is full" }
       coordinator.disk.fullUntil = now + mishap.length
     case .bitRot: rot(mishap)
-    case .workerDeath: endWorker(worker, "dies", backAfter: mishap.length)
+    case .workerDeath:
+      endWorker(worker, "dies", backAfter: mishap.length)
+      var chance = draw(.store, -2, Int(mishap.at.nanoseconds % 1_000_003))
+      if chance.percent(plan.lostDiskPercent) { loseStore(worker) }
     case .workerPause:
       guard workers[worker].core != nil else { return }
       workers[worker].pausedUntil = now + mishap.length

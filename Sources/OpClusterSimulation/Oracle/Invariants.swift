@@ -60,6 +60,12 @@ public struct Invariant: Sendable {
     of("S105", "counts of queues are right", "Oracle/LedgerEvents",
       "every event"),
     of(
+      "S137", "nothing starts before the contents that it reads are there", "World/Contents",
+      everyLaunch),
+    of(
+      "S140", "what somebody needs does not leave the last store that keeps it", "World/Contents",
+      "everything that leaves"),
+    of(
       "S147", "nothing starts after its loss, or without a lease", "Oracle/LedgerLaunches",
       everyLaunch),
     of("S148", "nothing starts after it was given back", "Oracle/LedgerLaunches", everyLaunch),

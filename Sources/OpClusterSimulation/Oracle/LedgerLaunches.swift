@@ -166,3 +166,12 @@ extension ShadowLedger {
     return count
   }
 }
+
+extension AttemptResult {
+  /// The end of an attempt whose input did not come, as the oracle knows it.
+  static var neverStarted: Self {
+    var result = AttemptResult()
+    result.cause = .cannotStart
+    return result
+  }
+}

@@ -299,6 +299,10 @@ extension ShadowLedger {
     if isPresumed(id) { return }
     let attempt = AttemptID(operation: id, attempt: self[id].attempt)
     let session = workers[self[id].worker]?.session
+    // Its input did not come: its end implies a start.
+    if let ended = endings[attempt], ended.result == .neverStarted, ended.session == session {
+      return
+    }
     if launched[attempt] == nil || launched[attempt] != session {
       complain("I3", "\(shown(id)) attempt \(attempt.attempt) is executing but was not launched")
     }

@@ -42,10 +42,10 @@ public enum Mutant: String, Sendable, CaseIterable {
   case unfencedResults, sameEpoch, earlyBarrier, miscountedLimit, unwrittenCancel, staleReadiness
   case unreadContent, uncountedLosses, levelledPriorities
   case hastyPolicies, unspokenOrders, blamedWelcomes, believedMarks, forgottenPools,
-    repeatedStops, deafSleepers
+    repeatedStops, deafSleepers, releasedWhileNeeded, endlessPatience, notRetained
 
   // In the execution core, see `ExecutionBug` there
-  case staleKept, forgottenAttempts, startsWithoutLease
+  case staleKept, forgottenAttempts, startsWithoutLease, unmetInputs, lateReleases
 
   /// The place where it is planted.
   public var place: String {
@@ -57,9 +57,10 @@ public enum Mutant: String, Sendable, CaseIterable {
     case .unfencedResults, .sameEpoch, .earlyBarrier, .miscountedLimit, .unwrittenCancel,
       .staleReadiness, .unreadContent, .uncountedLosses, .levelledPriorities, .hastyPolicies,
       .unspokenOrders, .blamedWelcomes, .believedMarks, .forgottenPools, .repeatedStops,
-      .deafSleepers:
+      .deafSleepers, .releasedWhileNeeded, .endlessPatience, .notRetained:
       "scheduling"
-    case .staleKept, .forgottenAttempts, .startsWithoutLease: "execution"
+    case .staleKept, .forgottenAttempts, .startsWithoutLease, .unmetInputs, .lateReleases:
+      "execution"
     }
   }
   /// Whether a build without deliberate bugs in the tested code can show it.

@@ -60,7 +60,10 @@ public enum SimulationCoverage {
     + ["accepted", "cancelled", "suspended", "changed", "done", "refused", "effect"].map {
       "toClient \($0)"
     }
-    + ["renewConversation", "learn", "forget", "launch", "stop", "kill", "forgetGraph"].map {
+    + [
+      "renewConversation", "learn", "forget", "launch", "stop", "kill", "forgetGraph", "fetch",
+      "dropFetch", "grant", "keep", "letGo",
+    ].map {
       "worker \($0)"
     }
     + ["started", "finished", "recalled", "alreadyStarted", "cancelTaken"].map { "report \($0)" }

@@ -26,6 +26,8 @@ extension WorldScript {
     lines.append("pace \(plan.pace.rawValue)")
     lines.append("failures \(plan.failurePercent)")
     if plan.unablePercent > 0 { lines.append("unable \(plan.unablePercent)") }
+    if plan.contentPercent > 0 { lines.append("contents \(plan.contentPercent)") }
+    if plan.lostDiskPercent > 0 { lines.append("lost-disks \(plan.lostDiskPercent)") }
     lines.append("turmoil \(plan.turmoil.nanoseconds)")
     lines.append("silent \(plan.silentReconnects)")
     for mishap in mishaps {
@@ -169,6 +171,8 @@ extension WorldScript {
       plan.pace = pace
     case "failures": return set(\.plan.failurePercent, number(0), 0...100)
     case "unable": return set(\.plan.unablePercent, number(0), 0...100)
+    case "contents": return set(\.plan.contentPercent, number(0), 0...100)
+    case "lost-disks": return set(\.plan.lostDiskPercent, number(0), 0...100)
     case "turmoil":
       guard let length = number(0), length >= 0 else { return false }
       plan.turmoil = Span(nanoseconds: length)

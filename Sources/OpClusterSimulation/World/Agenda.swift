@@ -20,6 +20,10 @@ enum Happening: Sendable {
   case processEnds(worker: Int, life: Int, AttemptID)
   /// The lease guard of a worker checks whether exclusive operations may still run.
   case guardLooks(worker: Int, life: Int)
+  /// A holder may give a worker what it wants.
+  case fetchTries(worker: Int, life: Int, StoredContent, tries: Int)
+  /// A store makes room.
+  case contentLeaves(worker: Int, ContentDigest)
   case clientActs(client: Int)
   /// The request at this position of the replayed script.
   case clientAsks(Int)

@@ -4,7 +4,7 @@
 /// What is drawn for.
 enum Place: UInt64, CaseIterable {
   case message = 1
-  case sync, turn, notice, session, reconnect, repetition, birth, kill
+  case sync, turn, notice, session, reconnect, repetition, birth, kill, store, transfer
 }
 
 struct Draws: Sendable {

@@ -86,6 +86,14 @@ struct GraphMaker {
     // Admission takes barriers of one operation alone.
     template.isBarrier = count == 1 && chance.percent(6)
     template.wantsInputs = chance.percent(25)
+    if plan.contentPercent > 0, chance.percent(40) {
+      template.wantsInputs = true
+      template.inputFiles = submission.templates.map { dependency in
+        InputFile(
+          operation: dependency.name, file: SimulatedStore.fileName, folder: dependency.name,
+          isByIndex: dependency.isArray)
+      }
+    }
     template.isHeld = chance.percent(5)
     template.isExclusive = template.work != .nothing && chance.percent(plan.exclusivePercent)
     return template

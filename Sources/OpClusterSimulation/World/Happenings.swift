@@ -59,6 +59,10 @@ extension World {
     case .processEnds(let worker, let life, let attempt):
       endDueProcess(attempt, worker, life: life)
     case .guardLooks(let worker, let life): checkLease(worker, life: life)
+    case .fetchTries(let worker, let life, let content, let tries):
+      if tryFetch(content, worker, life: life, tries: tries) { planWorkerTurn(worker, now) }
+    case .contentLeaves(let worker, let digest):
+      if dropContent(digest, worker) { planWorkerTurn(worker, now) }
     case .clientActs(let client): actAsClient(client)
     case .clientRepeats(let client, let id): repeatRequest(client, id)
     case .clientAsks(let at): askFromScript(at)

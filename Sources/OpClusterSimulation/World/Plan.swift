@@ -64,6 +64,10 @@ struct Plan: Sendable, Equatable {
   var poolPercent = 0
   /// The percentage of templates that cannot be started at a worker; different for each worker.
   var unablePercent = 0
+  /// The percentage of outputs that lie in stores.
+  var contentPercent = 0
+  /// The percentage of dead workers that come back without their disk.
+  var lostDiskPercent = 0
 
   /// In microseconds.
   struct Latency: Sendable, Equatable {
@@ -95,6 +99,10 @@ struct Plan: Sendable, Equatable {
     var lack = Chance(seed, purpose: 2)
     if lack.percent(12) { unablePercent = lack.pick([10, 30, 60, 100]) }
     if lack.percent(25) { poolPercent = lack.pick([20, 60]) }
+    if lack.percent(35) {
+      contentPercent = lack.pick([30, 100])
+      lostDiskPercent = lack.pick([0, 0, 30])
+    }
   }
 
   /// Whether a worker lacks a folder or program that operations of a template need.

@@ -4,6 +4,19 @@
 import OpClusterExecution
 import OpClusterModel
 
+/// What a machine has on its disk; it outlives the worker's processes.
+struct SimulatedStore {
+  /// The output file that some operations leave; others leave a value.
+  static let fileName = "f"
+  var contents: [ContentDigest: StoredContent] = [:]
+  /// What has to stay.
+  var kept: Set<ContentDigest> = []
+  /// What others may read, by reader.
+  var grants: [[UInt8]: Set<ContentDigest>] = [:]
+  /// What the worker wants, and from whom.
+  var fetches: [ContentDigest: [ContentSource]] = [:]
+}
+
 /// A machine with successive worker processes.
 struct Worker {
   let name: String
@@ -26,6 +39,8 @@ struct Worker {
   var idleTurns = Idleness()
   /// In the order of their launches.
   var processes: [Process] = []
+  /// What its disk has; a new process finds it.
+  var store = SimulatedStore()
   /// By the number that the core gives them.
   var templates: [TemplateAnnouncement?] = []
   /// The newest conversation that it was welcomed to.
@@ -45,6 +60,9 @@ struct Worker {
     case broken(Int)
     case ended(AttemptID, AttemptResult)
     case stop
+    case gained(StoredContent)
+    case lost(ContentDigest)
+    case missed(StoredContent)
   }
   struct Process {
     var attempt: AttemptID

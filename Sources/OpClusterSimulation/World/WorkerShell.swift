@@ -17,13 +17,15 @@ extension World {
     var chance = draw(.birth, at, -workers[at].life)
     workers[at].session = WorkerSession(chance.next())
     workers[at].bornAt = now
-    let hello = WorkerHello(
+    var hello = WorkerHello(
       build: "simulated", name: workers[at].name, session: workers[at].session,
       capacity: workers[at].machine.capacity, labels: workers[at].machine.labels,
       types: workers[at].machine.types)
+    hello.store = storeSource(of: at)
     workers[at].core = ExecutionCore(
       identity: hello, jitterSeed: chance.next(), at: workers[at].clock(now))
     workers[at].pausedUntil = .zero
+    lookIntoStore(at)
     note(.life, UInt64(at), workers[at].session.number) {
       "\(self.workers[at].name) starts as session \(self.workers[at].session.number)"
     }
@@ -122,6 +124,11 @@ extension World {
         if workers[at].connection == connection { apply(.disconnected, at) }
       case .ended(let attempt, let result): apply(.ended(attempt, result), at)
       case .stop: apply(.stop, at)
+      case .gained(let content): apply(.contentsGained([content]), at)
+      case .lost(let digest): apply(.contentsLost([digest]), at)
+      case .missed(let content):
+        noteMissed(content, at)
+        apply(.contentMissed(content, "nobody gives it"), at)
       }
     }
   }
@@ -198,8 +205,18 @@ extension World {
     case .stop(let attempt): stop(attempt, at)
     case .kill(let attempt): kill(attempt, at)
     case .forgetGraph: break
-    // It has no store, and is told of no content.
-    case .fetch, .dropFetch, .grant, .revoke, .letGo: break
+    case .fetch(let content, let sources): fetch(content, from: sources, at)
+    case .dropFetch(let digest): workers[at].store.fetches[digest] = nil
+    case .grant(let grants):
+      for grant in grants {
+        workers[at].store.grants[grant.reader, default: []].insert(grant.digest)
+      }
+    case .revoke(let key): workers[at].store.grants[key] = nil
+    case .keep(let digests):
+      for digest in digests where workers[at].store.contents[digest] != nil {
+        workers[at].store.kept.insert(digest)
+      }
+    case .letGo(let digests): letGo(digests, at)
     }
   }
 
@@ -265,7 +282,9 @@ extension World {
     var course = Course(
       seed: seed, attempt: attempt, plan: plan, isExclusive: template.isExclusive)
     let position = launch.template.position
-    if plan.isUnable(at, graph: graph, template: UInt32(position), seed: seed) {
+    if !hasContents(of: launch, template.contentNeeds, at)
+      || plan.isUnable(at, graph: graph, template: UInt32(position), seed: seed)
+    {
       course = .unable
     }
     workers[at].processes.append(
@@ -299,8 +318,9 @@ extension World {
 
   /// The oracle learns of the end before the worker does.
   private func endProcess(_ found: Int, _ at: Int) {
-    let process = workers[at].processes.remove(at: found)
+    var process = workers[at].processes.remove(at: found)
     let attempt = process.attempt
+    process.course.result = storing(process.course.result, of: attempt.operation, at)
     if foreign[process.session] == nil {
       ledger.ended(attempt, process.course.result, at: process.session)
     }

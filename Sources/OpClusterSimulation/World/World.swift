@@ -50,6 +50,8 @@ final class World {
   var spokenTo: [PeerID: Instant] = [:]
   /// Sessions that got orders while they were suspects, which prolongs their assumed lease.
   var orderedInSilence: Set<WorkerSession> = []
+  /// What the disks of dead machines had.
+  var lostContents: Set<ContentDigest> = []
   /// The newest copy of the journal.
   var backup: Backup?
   var restores: [Restore] = []
@@ -108,7 +110,8 @@ final class World {
     for (at, machine) in plan.workers.enumerated() {
       workers.append(Worker(name: "w\(at)", machine: machine))
     }
-    ledger.hasUnableWorkers = plan.unablePercent > 0
+    // Who waits for a content is passed over, too.
+    ledger.hasUnableWorkers = plan.unablePercent > 0 || plan.contentPercent > 0
     for worker in workers { ledger.labelsByName[worker.name] = worker.machine.labels }
   }
 

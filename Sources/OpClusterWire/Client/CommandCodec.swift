@@ -30,6 +30,7 @@ extension CommandSpecification: WireConvertible {
     proto.stopSignal = stopSignal
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
     proto.outputs = outputs
+    if !outputFiles.isEmpty { proto.outputFiles = outputFiles.map(\.proto) }
     proto.elementKeys = elementKeys
     proto.maximumOutputBytes = maximumOutputBytes
     return proto
@@ -54,8 +55,27 @@ extension CommandSpecification: WireConvertible {
     grace =
       proto.hasGraceNanoseconds ? try span(proto.graceNanoseconds, "command.grace") : nil
     outputs = proto.outputs
+    outputFiles = try list(
+      proto.outputFiles, Limits.outputFilesPerOperation, "command.output_files")
     elementKeys = proto.elementKeys
     maximumOutputBytes = proto.maximumOutputBytes
+  }
+}
+
+extension CommandSpecification.OutputFile: WireConvertible {
+  var proto: ProtoOutputFile {
+    var proto = ProtoOutputFile()
+    proto.name = name
+    proto.path = path.proto
+    return proto
+  }
+
+  /// The name becomes one on its readers' disks, so that it must not leave its folder there.
+  init(proto: ProtoOutputFile) throws(WireError) {
+    guard !proto.name.contains("/"), RelativePath.isValid(proto.name) else {
+      throw WireError("output_file.name", .outOfRange)
+    }
+    self.init(name: proto.name, path: try CommandText(proto: proto.path))
   }
 }
 

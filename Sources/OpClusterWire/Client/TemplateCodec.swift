@@ -41,6 +41,7 @@ extension OperationTemplate: WireConvertible {
     }
     if !labels.isEmpty { proto.labels = labels.map(\.proto) }
     if !secrets.isEmpty { proto.secrets = secrets }
+    if !inputFiles.isEmpty { proto.inputFiles = inputFiles.map(\.proto) }
     return proto
   }
 
@@ -124,6 +125,8 @@ extension OperationTemplate: WireConvertible {
     // Positions only: the values are in the submission.
     try checkCount(proto.secrets.count, Limits.secretsPerGraph, "template.secrets")
     secrets = proto.secrets
+    inputFiles = try list(
+      proto.inputFiles, Limits.inputFilesPerOperation, "template.input_files")
   }
 }
 
@@ -307,6 +310,7 @@ extension TemplateAnnouncement: WireConvertible {
     // them (G39).
     if !secrets.isEmpty { proto.secrets = secrets }
     proto.submitter = submitter
+    if !inputFiles.isEmpty { proto.inputFiles = inputFiles.map(\.proto) }
     return proto
   }
 
@@ -337,5 +341,30 @@ extension TemplateAnnouncement: WireConvertible {
     isExclusive = proto.isExclusive
     secrets = try checkSecrets(proto.secrets, "announcement.secrets")
     submitter = try text(proto.submitter, Limits.labelBytes, "announcement.submitter")
+    inputFiles = try list(
+      proto.inputFiles, Limits.inputFilesPerOperation, "announcement.input_files")
+  }
+}
+
+extension InputFile: WireConvertible {
+  var proto: ProtoInputFile {
+    var proto = ProtoInputFile()
+    proto.operation = operation
+    proto.file = file
+    proto.folder = folder
+    proto.isByIndex = isByIndex
+    return proto
+  }
+
+  /// Folder and file become names on the worker's disk, so that neither may leave its folder.
+  init(proto: ProtoInputFile) throws(WireError) {
+    for name in [proto.file, proto.folder] {
+      guard !name.contains("/"), RelativePath.isValid(name) else {
+        throw WireError("input_file", .outOfRange)
+      }
+    }
+    self.init(
+      operation: try text(proto.operation, Limits.nameBytes, "input_file.operation"),
+      file: proto.file, folder: proto.folder, isByIndex: proto.isByIndex)
   }
 }

@@ -5,6 +5,6 @@ enum ProtoDigest {
   static let client = "762627898 20591"
   static let content = "3177437776 1822"
   static let journal = "2325697899 7581"
-  static let submission = "3270877602 22218"
-  static let worker = "2265232695 9788"
+  static let submission = "1136439247 23237"
+  static let worker = "3154485776 9992"
 }

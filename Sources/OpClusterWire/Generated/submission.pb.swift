@@ -1366,6 +1366,12 @@ nonisolated struct ProtoTemplate: @unchecked Sendable {
     set {_uniqueStorage()._secrets = newValue}
   }
 
+  /// Files of its dependencies that it reads.
+  var inputFiles: [ProtoInputFile] {
+    get {_storage._inputFiles}
+    set {_uniqueStorage()._inputFiles = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   /// Accepted with a closed hold gate that opens by itself: so long after the commit of the
@@ -1799,81 +1805,144 @@ nonisolated struct ProtoCommandText: Sendable {
   init() {}
 }
 
-/// A command and everything a worker needs to run it: the payload of WORK_KIND_COMMAND.
-nonisolated struct ProtoCommand: Sendable {
+/// A file, a folder or several files that a command leaves for others.
+nonisolated struct ProtoOutputFile: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  var form: ProtoCommand.Form = .unspecified
+  var name: String = String()
 
-  var arguments: [ProtoCommandText] = []
+  /// A path or a pattern, from the command's working directory.
+  var path: ProtoCommandText {
+    get {_path ?? ProtoCommandText()}
+    set {_path = newValue}
+  }
+  /// Returns true if `path` has been explicitly set.
+  var hasPath: Bool {self._path != nil}
+  /// Clears the value of `path`. Subsequent reads from it will return its default value.
+  mutating func clearPath() {self._path = nil}
 
-  var interpreter: [String] = []
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  var environment: [ProtoCommand.Variable] = []
+  init() {}
 
-  var workingDirectory: String = String()
+  fileprivate var _path: ProtoCommandText? = nil
+}
 
-  var standardInput: ProtoCommand.StandardInput = .unspecified
+/// A command and everything a worker needs to run it: the payload of WORK_KIND_COMMAND.
+nonisolated struct ProtoCommand: @unchecked Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var form: ProtoCommand.Form {
+    get {_storage._form}
+    set {_uniqueStorage()._form = newValue}
+  }
+
+  var arguments: [ProtoCommandText] {
+    get {_storage._arguments}
+    set {_uniqueStorage()._arguments = newValue}
+  }
+
+  var interpreter: [String] {
+    get {_storage._interpreter}
+    set {_uniqueStorage()._interpreter = newValue}
+  }
+
+  var environment: [ProtoCommand.Variable] {
+    get {_storage._environment}
+    set {_uniqueStorage()._environment = newValue}
+  }
+
+  var workingDirectory: String {
+    get {_storage._workingDirectory}
+    set {_uniqueStorage()._workingDirectory = newValue}
+  }
+
+  var standardInput: ProtoCommand.StandardInput {
+    get {_storage._standardInput}
+    set {_uniqueStorage()._standardInput = newValue}
+  }
 
   var standardInputText: ProtoCommandText {
-    get {_standardInputText ?? ProtoCommandText()}
-    set {_standardInputText = newValue}
+    get {_storage._standardInputText ?? ProtoCommandText()}
+    set {_uniqueStorage()._standardInputText = newValue}
   }
   /// Returns true if `standardInputText` has been explicitly set.
-  var hasStandardInputText: Bool {self._standardInputText != nil}
+  var hasStandardInputText: Bool {_storage._standardInputText != nil}
   /// Clears the value of `standardInputText`. Subsequent reads from it will return its default value.
-  mutating func clearStandardInputText() {self._standardInputText = nil}
+  mutating func clearStandardInputText() {_uniqueStorage()._standardInputText = nil}
 
   var standardOutput: ProtoCommandText {
-    get {_standardOutput ?? ProtoCommandText()}
-    set {_standardOutput = newValue}
+    get {_storage._standardOutput ?? ProtoCommandText()}
+    set {_uniqueStorage()._standardOutput = newValue}
   }
   /// Returns true if `standardOutput` has been explicitly set.
-  var hasStandardOutput: Bool {self._standardOutput != nil}
+  var hasStandardOutput: Bool {_storage._standardOutput != nil}
   /// Clears the value of `standardOutput`. Subsequent reads from it will return its default value.
-  mutating func clearStandardOutput() {self._standardOutput = nil}
+  mutating func clearStandardOutput() {_uniqueStorage()._standardOutput = nil}
 
   var standardError: ProtoCommandText {
-    get {_standardError ?? ProtoCommandText()}
-    set {_standardError = newValue}
+    get {_storage._standardError ?? ProtoCommandText()}
+    set {_uniqueStorage()._standardError = newValue}
   }
   /// Returns true if `standardError` has been explicitly set.
-  var hasStandardError: Bool {self._standardError != nil}
+  var hasStandardError: Bool {_storage._standardError != nil}
   /// Clears the value of `standardError`. Subsequent reads from it will return its default value.
-  mutating func clearStandardError() {self._standardError = nil}
+  mutating func clearStandardError() {_uniqueStorage()._standardError = nil}
 
   /// Each 0 to 255; empty: 0 alone.
-  var successStatuses: Data = Data()
+  var successStatuses: Data {
+    get {_storage._successStatuses}
+    set {_uniqueStorage()._successStatuses = newValue}
+  }
 
   /// Absent: as long as it takes.
   var timeoutNanoseconds: Int64 {
-    get {_timeoutNanoseconds ?? 0}
-    set {_timeoutNanoseconds = newValue}
+    get {_storage._timeoutNanoseconds ?? 0}
+    set {_uniqueStorage()._timeoutNanoseconds = newValue}
   }
   /// Returns true if `timeoutNanoseconds` has been explicitly set.
-  var hasTimeoutNanoseconds: Bool {self._timeoutNanoseconds != nil}
+  var hasTimeoutNanoseconds: Bool {_storage._timeoutNanoseconds != nil}
   /// Clears the value of `timeoutNanoseconds`. Subsequent reads from it will return its default value.
-  mutating func clearTimeoutNanoseconds() {self._timeoutNanoseconds = nil}
+  mutating func clearTimeoutNanoseconds() {_uniqueStorage()._timeoutNanoseconds = nil}
 
-  var stopSignal: Int32 = 0
+  var stopSignal: Int32 {
+    get {_storage._stopSignal}
+    set {_uniqueStorage()._stopSignal = newValue}
+  }
 
   /// Absent: the cluster's.
   var graceNanoseconds: Int64 {
-    get {_graceNanoseconds ?? 0}
-    set {_graceNanoseconds = newValue}
+    get {_storage._graceNanoseconds ?? 0}
+    set {_uniqueStorage()._graceNanoseconds = newValue}
   }
   /// Returns true if `graceNanoseconds` has been explicitly set.
-  var hasGraceNanoseconds: Bool {self._graceNanoseconds != nil}
+  var hasGraceNanoseconds: Bool {_storage._graceNanoseconds != nil}
   /// Clears the value of `graceNanoseconds`. Subsequent reads from it will return its default value.
-  mutating func clearGraceNanoseconds() {self._graceNanoseconds = nil}
+  mutating func clearGraceNanoseconds() {_uniqueStorage()._graceNanoseconds = nil}
 
-  var outputs: [String] = []
+  var outputs: [String] {
+    get {_storage._outputs}
+    set {_uniqueStorage()._outputs = newValue}
+  }
 
-  var elementKeys: [String] = []
+  var elementKeys: [String] {
+    get {_storage._elementKeys}
+    set {_uniqueStorage()._elementKeys = newValue}
+  }
 
-  var maximumOutputBytes: UInt64 = 0
+  var maximumOutputBytes: UInt64 {
+    get {_storage._maximumOutputBytes}
+    set {_uniqueStorage()._maximumOutputBytes = newValue}
+  }
+
+  var outputFiles: [ProtoOutputFile] {
+    get {_storage._outputFiles}
+    set {_uniqueStorage()._outputFiles = newValue}
+  }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1988,11 +2057,7 @@ nonisolated struct ProtoCommand: Sendable {
 
   init() {}
 
-  fileprivate var _standardInputText: ProtoCommandText? = nil
-  fileprivate var _standardOutput: ProtoCommandText? = nil
-  fileprivate var _standardError: ProtoCommandText? = nil
-  fileprivate var _timeoutNanoseconds: Int64? = nil
-  fileprivate var _graceNanoseconds: Int64? = nil
+  fileprivate var _storage = unsafe _StorageClass.defaultInstance
 }
 
 /// The argument of a call, a JSON text with places that are filled in when an attempt starts.
@@ -2337,7 +2402,7 @@ nonisolated struct ProtoOutputs: Sendable {
   init() {}
 }
 
-/// Bytes in a store.
+/// Bytes in a store that an output names.
 nonisolated struct ProtoContent: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -2347,6 +2412,38 @@ nonisolated struct ProtoContent: Sendable {
   var digest: Data = Data()
 
   var size: UInt64 = 0
+
+  /// The output file that it belongs to, by its declared name; empty: it is a value.
+  var file: String = String()
+
+  /// Its place in that file's folder, without . and .., with / between names; empty: it is the file
+  /// itself.
+  var path: String = String()
+
+  var isExecutable: Bool = false
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// A file of a dependency that an operation reads.
+nonisolated struct ProtoInputFile: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The name of the dependency in its graph.
+  var operation: String = String()
+
+  /// As the dependency declares it.
+  var file: String = String()
+
+  /// The folder in OP_INPUTS: the dependency as the submitter calls it.
+  var folder: String = String()
+
+  /// Whether each of the dependency's elements has a folder of its own in it, by its index.
+  var isByIndex: Bool = false
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -3313,7 +3410,7 @@ nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Template"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{c}!\u{7}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{3}input_files\0\u{c}\"\u{6}")
 
   fileprivate class _StorageClass {
     var _name: String = String()
@@ -3347,6 +3444,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
     var _fillsInput: Bool = false
     var _isExclusive: Bool = false
     var _secrets: [UInt32] = []
+    var _inputFiles: [ProtoInputFile] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3388,6 +3486,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       _fillsInput = source._fillsInput
       _isExclusive = source._isExclusive
       _secrets = source._secrets
+      _inputFiles = source._inputFiles
     }
   }
 
@@ -3452,6 +3551,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         case 30: try { try decoder.decodeSingularBoolField(value: &_storage._fillsInput) }()
         case 31: try { try decoder.decodeSingularBoolField(value: &_storage._isExclusive) }()
         case 32: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._secrets) }()
+        case 33: try { try decoder.decodeRepeatedMessageField(value: &_storage._inputFiles) }()
         default: break
         }
       }
@@ -3565,6 +3665,9 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       if !_storage._secrets.isEmpty {
         try visitor.visitPackedUInt32Field(value: _storage._secrets, fieldNumber: 32)
       }
+      if !_storage._inputFiles.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._inputFiles, fieldNumber: 33)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3605,6 +3708,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         if _storage._fillsInput != rhs_storage._fillsInput {return false}
         if _storage._isExclusive != rhs_storage._isExclusive {return false}
         if _storage._secrets != rhs_storage._secrets {return false}
+        if _storage._inputFiles != rhs_storage._inputFiles {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -4332,9 +4436,9 @@ nonisolated extension ProtoCommandText.Segment: SwiftProtobuf.Message, SwiftProt
   }
 }
 
-nonisolated extension ProtoCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  static let protoMessageName: String = _protobuf_package + ".Command"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}form\0\u{1}arguments\0\u{1}interpreter\0\u{1}environment\0\u{3}working_directory\0\u{3}standard_input\0\u{3}standard_input_text\0\u{3}standard_output\0\u{3}standard_error\0\u{3}success_statuses\0\u{3}timeout_nanoseconds\0\u{3}stop_signal\0\u{3}grace_nanoseconds\0\u{1}outputs\0\u{3}element_keys\0\u{3}maximum_output_bytes\0\u{c}\u{11}\u{f}")
+nonisolated extension ProtoOutputFile: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".OutputFile"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}path\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4342,22 +4446,8 @@ nonisolated extension ProtoCommand: SwiftProtobuf.Message, SwiftProtobuf._Messag
       // allocates stack space for every case branch when no optimizations are
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
-      case 1: try { try decoder.decodeSingularEnumField(value: &self.form) }()
-      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.arguments) }()
-      case 3: try { try decoder.decodeRepeatedStringField(value: &self.interpreter) }()
-      case 4: try { try decoder.decodeRepeatedMessageField(value: &self.environment) }()
-      case 5: try { try decoder.decodeSingularStringField(value: &self.workingDirectory) }()
-      case 6: try { try decoder.decodeSingularEnumField(value: &self.standardInput) }()
-      case 7: try { try decoder.decodeSingularMessageField(value: &self._standardInputText) }()
-      case 8: try { try decoder.decodeSingularMessageField(value: &self._standardOutput) }()
-      case 9: try { try decoder.decodeSingularMessageField(value: &self._standardError) }()
-      case 10: try { try decoder.decodeSingularBytesField(value: &self.successStatuses) }()
-      case 11: try { try decoder.decodeSingularInt64Field(value: &self._timeoutNanoseconds) }()
-      case 12: try { try decoder.decodeSingularSInt32Field(value: &self.stopSignal) }()
-      case 13: try { try decoder.decodeSingularInt64Field(value: &self._graceNanoseconds) }()
-      case 14: try { try decoder.decodeRepeatedStringField(value: &self.outputs) }()
-      case 15: try { try decoder.decodeRepeatedStringField(value: &self.elementKeys) }()
-      case 16: try { try decoder.decodeSingularUInt64Field(value: &self.maximumOutputBytes) }()
+      case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._path) }()
       default: break
       }
     }
@@ -4368,74 +4458,200 @@ nonisolated extension ProtoCommand: SwiftProtobuf.Message, SwiftProtobuf._Messag
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
     // https://github.com/apple/swift-protobuf/issues/1182
-    if self.form != .unspecified {
-      try visitor.visitSingularEnumField(value: self.form, fieldNumber: 1)
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 1)
     }
-    if !self.arguments.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.arguments, fieldNumber: 2)
-    }
-    if !self.interpreter.isEmpty {
-      try visitor.visitRepeatedStringField(value: self.interpreter, fieldNumber: 3)
-    }
-    if !self.environment.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.environment, fieldNumber: 4)
-    }
-    if !self.workingDirectory.isEmpty {
-      try visitor.visitSingularStringField(value: self.workingDirectory, fieldNumber: 5)
-    }
-    if self.standardInput != .unspecified {
-      try visitor.visitSingularEnumField(value: self.standardInput, fieldNumber: 6)
-    }
-    try { if let v = self._standardInputText {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    try { if let v = self._path {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
     } }()
-    try { if let v = self._standardOutput {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
-    } }()
-    try { if let v = self._standardError {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
-    } }()
-    if !self.successStatuses.isEmpty {
-      try visitor.visitSingularBytesField(value: self.successStatuses, fieldNumber: 10)
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoOutputFile, rhs: ProtoOutputFile) -> Bool {
+    if lhs.name != rhs.name {return false}
+    if lhs._path != rhs._path {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Command"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}form\0\u{1}arguments\0\u{1}interpreter\0\u{1}environment\0\u{3}working_directory\0\u{3}standard_input\0\u{3}standard_input_text\0\u{3}standard_output\0\u{3}standard_error\0\u{3}success_statuses\0\u{3}timeout_nanoseconds\0\u{3}stop_signal\0\u{3}grace_nanoseconds\0\u{1}outputs\0\u{3}element_keys\0\u{3}maximum_output_bytes\0\u{3}output_files\0\u{c}\u{12}\u{e}")
+
+  fileprivate class _StorageClass {
+    var _form: ProtoCommand.Form = .unspecified
+    var _arguments: [ProtoCommandText] = []
+    var _interpreter: [String] = []
+    var _environment: [ProtoCommand.Variable] = []
+    var _workingDirectory: String = String()
+    var _standardInput: ProtoCommand.StandardInput = .unspecified
+    var _standardInputText: ProtoCommandText? = nil
+    var _standardOutput: ProtoCommandText? = nil
+    var _standardError: ProtoCommandText? = nil
+    var _successStatuses: Data = Data()
+    var _timeoutNanoseconds: Int64? = nil
+    var _stopSignal: Int32 = 0
+    var _graceNanoseconds: Int64? = nil
+    var _outputs: [String] = []
+    var _elementKeys: [String] = []
+    var _maximumOutputBytes: UInt64 = 0
+    var _outputFiles: [ProtoOutputFile] = []
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _form = source._form
+      _arguments = source._arguments
+      _interpreter = source._interpreter
+      _environment = source._environment
+      _workingDirectory = source._workingDirectory
+      _standardInput = source._standardInput
+      _standardInputText = source._standardInputText
+      _standardOutput = source._standardOutput
+      _standardError = source._standardError
+      _successStatuses = source._successStatuses
+      _timeoutNanoseconds = source._timeoutNanoseconds
+      _stopSignal = source._stopSignal
+      _graceNanoseconds = source._graceNanoseconds
+      _outputs = source._outputs
+      _elementKeys = source._elementKeys
+      _maximumOutputBytes = source._maximumOutputBytes
+      _outputFiles = source._outputFiles
     }
-    try { if let v = self._timeoutNanoseconds {
-      try visitor.visitSingularInt64Field(value: v, fieldNumber: 11)
-    } }()
-    if self.stopSignal != 0 {
-      try visitor.visitSingularSInt32Field(value: self.stopSignal, fieldNumber: 12)
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
     }
-    try { if let v = self._graceNanoseconds {
-      try visitor.visitSingularInt64Field(value: v, fieldNumber: 13)
-    } }()
-    if !self.outputs.isEmpty {
-      try visitor.visitRepeatedStringField(value: self.outputs, fieldNumber: 14)
+    return _storage
+  }
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularEnumField(value: &_storage._form) }()
+        case 2: try { try decoder.decodeRepeatedMessageField(value: &_storage._arguments) }()
+        case 3: try { try decoder.decodeRepeatedStringField(value: &_storage._interpreter) }()
+        case 4: try { try decoder.decodeRepeatedMessageField(value: &_storage._environment) }()
+        case 5: try { try decoder.decodeSingularStringField(value: &_storage._workingDirectory) }()
+        case 6: try { try decoder.decodeSingularEnumField(value: &_storage._standardInput) }()
+        case 7: try { try decoder.decodeSingularMessageField(value: &_storage._standardInputText) }()
+        case 8: try { try decoder.decodeSingularMessageField(value: &_storage._standardOutput) }()
+        case 9: try { try decoder.decodeSingularMessageField(value: &_storage._standardError) }()
+        case 10: try { try decoder.decodeSingularBytesField(value: &_storage._successStatuses) }()
+        case 11: try { try decoder.decodeSingularInt64Field(value: &_storage._timeoutNanoseconds) }()
+        case 12: try { try decoder.decodeSingularSInt32Field(value: &_storage._stopSignal) }()
+        case 13: try { try decoder.decodeSingularInt64Field(value: &_storage._graceNanoseconds) }()
+        case 14: try { try decoder.decodeRepeatedStringField(value: &_storage._outputs) }()
+        case 15: try { try decoder.decodeRepeatedStringField(value: &_storage._elementKeys) }()
+        case 16: try { try decoder.decodeSingularUInt64Field(value: &_storage._maximumOutputBytes) }()
+        case 17: try { try decoder.decodeRepeatedMessageField(value: &_storage._outputFiles) }()
+        default: break
+        }
+      }
     }
-    if !self.elementKeys.isEmpty {
-      try visitor.visitRepeatedStringField(value: self.elementKeys, fieldNumber: 15)
-    }
-    if self.maximumOutputBytes != 0 {
-      try visitor.visitSingularUInt64Field(value: self.maximumOutputBytes, fieldNumber: 16)
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._form != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._form, fieldNumber: 1)
+      }
+      if !_storage._arguments.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._arguments, fieldNumber: 2)
+      }
+      if !_storage._interpreter.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._interpreter, fieldNumber: 3)
+      }
+      if !_storage._environment.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._environment, fieldNumber: 4)
+      }
+      if !_storage._workingDirectory.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._workingDirectory, fieldNumber: 5)
+      }
+      if _storage._standardInput != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._standardInput, fieldNumber: 6)
+      }
+      try { if let v = _storage._standardInputText {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      } }()
+      try { if let v = _storage._standardOutput {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+      } }()
+      try { if let v = _storage._standardError {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+      } }()
+      if !_storage._successStatuses.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._successStatuses, fieldNumber: 10)
+      }
+      try { if let v = _storage._timeoutNanoseconds {
+        try visitor.visitSingularInt64Field(value: v, fieldNumber: 11)
+      } }()
+      if _storage._stopSignal != 0 {
+        try visitor.visitSingularSInt32Field(value: _storage._stopSignal, fieldNumber: 12)
+      }
+      try { if let v = _storage._graceNanoseconds {
+        try visitor.visitSingularInt64Field(value: v, fieldNumber: 13)
+      } }()
+      if !_storage._outputs.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._outputs, fieldNumber: 14)
+      }
+      if !_storage._elementKeys.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._elementKeys, fieldNumber: 15)
+      }
+      if _storage._maximumOutputBytes != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._maximumOutputBytes, fieldNumber: 16)
+      }
+      if !_storage._outputFiles.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._outputFiles, fieldNumber: 17)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoCommand, rhs: ProtoCommand) -> Bool {
-    if lhs.form != rhs.form {return false}
-    if lhs.arguments != rhs.arguments {return false}
-    if lhs.interpreter != rhs.interpreter {return false}
-    if lhs.environment != rhs.environment {return false}
-    if lhs.workingDirectory != rhs.workingDirectory {return false}
-    if lhs.standardInput != rhs.standardInput {return false}
-    if lhs._standardInputText != rhs._standardInputText {return false}
-    if lhs._standardOutput != rhs._standardOutput {return false}
-    if lhs._standardError != rhs._standardError {return false}
-    if lhs.successStatuses != rhs.successStatuses {return false}
-    if lhs._timeoutNanoseconds != rhs._timeoutNanoseconds {return false}
-    if lhs.stopSignal != rhs.stopSignal {return false}
-    if lhs._graceNanoseconds != rhs._graceNanoseconds {return false}
-    if lhs.outputs != rhs.outputs {return false}
-    if lhs.elementKeys != rhs.elementKeys {return false}
-    if lhs.maximumOutputBytes != rhs.maximumOutputBytes {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._form != rhs_storage._form {return false}
+        if _storage._arguments != rhs_storage._arguments {return false}
+        if _storage._interpreter != rhs_storage._interpreter {return false}
+        if _storage._environment != rhs_storage._environment {return false}
+        if _storage._workingDirectory != rhs_storage._workingDirectory {return false}
+        if _storage._standardInput != rhs_storage._standardInput {return false}
+        if _storage._standardInputText != rhs_storage._standardInputText {return false}
+        if _storage._standardOutput != rhs_storage._standardOutput {return false}
+        if _storage._standardError != rhs_storage._standardError {return false}
+        if _storage._successStatuses != rhs_storage._successStatuses {return false}
+        if _storage._timeoutNanoseconds != rhs_storage._timeoutNanoseconds {return false}
+        if _storage._stopSignal != rhs_storage._stopSignal {return false}
+        if _storage._graceNanoseconds != rhs_storage._graceNanoseconds {return false}
+        if _storage._outputs != rhs_storage._outputs {return false}
+        if _storage._elementKeys != rhs_storage._elementKeys {return false}
+        if _storage._maximumOutputBytes != rhs_storage._maximumOutputBytes {return false}
+        if _storage._outputFiles != rhs_storage._outputFiles {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5005,7 +5221,7 @@ nonisolated extension ProtoOutputs: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoContent: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Content"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digest\0\u{1}size\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digest\0\u{1}size\0\u{1}file\0\u{1}path\0\u{3}is_executable\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5015,6 +5231,9 @@ nonisolated extension ProtoContent: SwiftProtobuf.Message, SwiftProtobuf._Messag
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularBytesField(value: &self.digest) }()
       case 2: try { try decoder.decodeSingularUInt64Field(value: &self.size) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.file) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.path) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self.isExecutable) }()
       default: break
       }
     }
@@ -5027,12 +5246,69 @@ nonisolated extension ProtoContent: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if self.size != 0 {
       try visitor.visitSingularUInt64Field(value: self.size, fieldNumber: 2)
     }
+    if !self.file.isEmpty {
+      try visitor.visitSingularStringField(value: self.file, fieldNumber: 3)
+    }
+    if !self.path.isEmpty {
+      try visitor.visitSingularStringField(value: self.path, fieldNumber: 4)
+    }
+    if self.isExecutable != false {
+      try visitor.visitSingularBoolField(value: self.isExecutable, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoContent, rhs: ProtoContent) -> Bool {
     if lhs.digest != rhs.digest {return false}
     if lhs.size != rhs.size {return false}
+    if lhs.file != rhs.file {return false}
+    if lhs.path != rhs.path {return false}
+    if lhs.isExecutable != rhs.isExecutable {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoInputFile: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".InputFile"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}file\0\u{1}folder\0\u{3}is_by_index\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.operation) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.file) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.folder) }()
+      case 4: try { try decoder.decodeSingularBoolField(value: &self.isByIndex) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.operation.isEmpty {
+      try visitor.visitSingularStringField(value: self.operation, fieldNumber: 1)
+    }
+    if !self.file.isEmpty {
+      try visitor.visitSingularStringField(value: self.file, fieldNumber: 2)
+    }
+    if !self.folder.isEmpty {
+      try visitor.visitSingularStringField(value: self.folder, fieldNumber: 3)
+    }
+    if self.isByIndex != false {
+      try visitor.visitSingularBoolField(value: self.isByIndex, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoInputFile, rhs: ProtoInputFile) -> Bool {
+    if lhs.operation != rhs.operation {return false}
+    if lhs.file != rhs.file {return false}
+    if lhs.folder != rhs.folder {return false}
+    if lhs.isByIndex != rhs.isByIndex {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

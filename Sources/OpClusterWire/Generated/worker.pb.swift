@@ -215,6 +215,9 @@ nonisolated struct ProtoContentSource: Sendable {
   /// The holder's public key, 32 bytes; empty where there are no keys.
   var key: Data = Data()
 
+  /// The holder's name, for people; clients alone are told.
+  var worker: String = String()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -689,6 +692,12 @@ nonisolated struct ProtoWorkerOrders: @unchecked Sendable {
     set {_uniqueStorage()._revoked = newValue}
   }
 
+  /// What has to stay in its store after all, 32 bytes each.
+  var retained: Data {
+    get {_storage._retained}
+    set {_uniqueStorage()._retained = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -866,6 +875,11 @@ nonisolated struct ProtoTemplateAnnouncement: @unchecked Sendable {
   var submitter: String {
     get {_storage._submitter}
     set {_uniqueStorage()._submitter = newValue}
+  }
+
+  var inputFiles: [ProtoInputFile] {
+    get {_storage._inputFiles}
+    set {_uniqueStorage()._inputFiles = newValue}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1380,7 +1394,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoContentSource: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ContentSource"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}endpoint\0\u{1}key\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}endpoint\0\u{1}key\0\u{1}worker\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1390,6 +1404,7 @@ nonisolated extension ProtoContentSource: SwiftProtobuf.Message, SwiftProtobuf._
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.endpoint) }()
       case 2: try { try decoder.decodeSingularBytesField(value: &self.key) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.worker) }()
       default: break
       }
     }
@@ -1402,12 +1417,16 @@ nonisolated extension ProtoContentSource: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.key.isEmpty {
       try visitor.visitSingularBytesField(value: self.key, fieldNumber: 2)
     }
+    if !self.worker.isEmpty {
+      try visitor.visitSingularStringField(value: self.worker, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoContentSource, rhs: ProtoContentSource) -> Bool {
     if lhs.endpoint != rhs.endpoint {return false}
     if lhs.key != rhs.key {return false}
+    if lhs.worker != rhs.worker {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1875,7 +1894,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerOrders"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{1}heard\0\u{1}commit\0\u{1}holders\0\u{1}grants\0\u{1}released\0\u{1}revoked\0\u{c}\u{13}\u{d}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{1}heard\0\u{1}commit\0\u{1}holders\0\u{1}grants\0\u{1}released\0\u{1}revoked\0\u{1}retained\0\u{c}\u{14}\u{c}")
 
   fileprivate class _StorageClass {
     var _conversation: ProtoConversation? = nil
@@ -1896,6 +1915,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
     var _grants: ProtoContentGrants? = nil
     var _released: Data = Data()
     var _revoked: Data = Data()
+    var _retained: Data = Data()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1924,6 +1944,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
       _grants = source._grants
       _released = source._released
       _revoked = source._revoked
+      _retained = source._retained
     }
   }
 
@@ -1960,6 +1981,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
         case 16: try { try decoder.decodeSingularMessageField(value: &_storage._grants) }()
         case 17: try { try decoder.decodeSingularBytesField(value: &_storage._released) }()
         case 18: try { try decoder.decodeSingularBytesField(value: &_storage._revoked) }()
+        case 19: try { try decoder.decodeSingularBytesField(value: &_storage._retained) }()
         default: break
         }
       }
@@ -2026,6 +2048,9 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
       if !_storage._revoked.isEmpty {
         try visitor.visitSingularBytesField(value: _storage._revoked, fieldNumber: 18)
       }
+      if !_storage._retained.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._retained, fieldNumber: 19)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2053,6 +2078,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._grants != rhs_storage._grants {return false}
         if _storage._released != rhs_storage._released {return false}
         if _storage._revoked != rhs_storage._revoked {return false}
+        if _storage._retained != rhs_storage._retained {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -2149,7 +2175,7 @@ nonisolated extension ProtoContentGrants: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".TemplateAnnouncement"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{1}submitter\0\u{c}\u{15}\u{b}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{1}submitter\0\u{3}input_files\0\u{c}\u{16}\u{a}")
 
   fileprivate class _StorageClass {
     var _graph: UInt32 = 0
@@ -2172,6 +2198,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
     var _isExclusive: Bool = false
     var _secrets: [String] = []
     var _submitter: String = String()
+    var _inputFiles: [ProtoInputFile] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2202,6 +2229,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       _isExclusive = source._isExclusive
       _secrets = source._secrets
       _submitter = source._submitter
+      _inputFiles = source._inputFiles
     }
   }
 
@@ -2240,6 +2268,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         case 18: try { try decoder.decodeSingularBoolField(value: &_storage._isExclusive) }()
         case 19: try { try decoder.decodeRepeatedStringField(value: &_storage._secrets) }()
         case 20: try { try decoder.decodeSingularStringField(value: &_storage._submitter) }()
+        case 21: try { try decoder.decodeRepeatedMessageField(value: &_storage._inputFiles) }()
         default: break
         }
       }
@@ -2312,6 +2341,9 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       if !_storage._submitter.isEmpty {
         try visitor.visitSingularStringField(value: _storage._submitter, fieldNumber: 20)
       }
+      if !_storage._inputFiles.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._inputFiles, fieldNumber: 21)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2341,6 +2373,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         if _storage._isExclusive != rhs_storage._isExclusive {return false}
         if _storage._secrets != rhs_storage._secrets {return false}
         if _storage._submitter != rhs_storage._submitter {return false}
+        if _storage._inputFiles != rhs_storage._inputFiles {return false}
         return true
       }
       if !storagesAreEqual {return false}

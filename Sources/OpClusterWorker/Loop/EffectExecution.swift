@@ -24,6 +24,7 @@ extension WorkerLoop {
     case .dropFetch(let digest): store?.drop(digest)
     case .grant(let grants): store?.grant(grants, at: now)
     case .revoke(let key): store?.revoke(key)
+    case .keep(let digests): store?.keep(digests)
     case .letGo(let digests): store?.letGo(digests)
     }
   }

@@ -73,7 +73,7 @@ final class WorkerStore {
     forAttempts = AttemptStore(
       keepBytes: { [store] in try store.add($0) },
       keepFile: { [store] in try store.add(file: $0) },
-      link: { [store] in try store.link($0, to: $1) })
+      link: { [store] in try store.link($0, to: $1, isExecutable: $2) })
     checkFound()
   }
 
@@ -137,6 +137,8 @@ final class WorkerStore {
   }
 
   func drop(_ digest: ContentDigest) { fetcher.drop(digest) }
+  /// Of those that are gone the coordinator hears as lost.
+  func keep(_ digests: [ContentDigest]) { for digest in digests { _ = store.keep(digest) } }
   func letGo(_ digests: [ContentDigest]) { for digest in digests { store.letGo(digest) } }
 
   func grant(_ orders: [GrantOrder], at now: Instant) {

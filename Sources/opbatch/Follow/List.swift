@@ -158,7 +158,10 @@ struct OperationListing {
     case .name: try console.writeLines(rows.map { OperationPath($0).description })
     case .json, .jsonl:
       for row in rows {
-        listing?.row { $0.fields(of: row, blocks: opened.blocks[row.id] ?? []) }
+        listing?.row {
+          $0.fields(
+            of: row, blocks: opened.blocks[row.id] ?? [], files: opened.files[row.id] ?? [])
+        }
       }
       if let bytes = listing?.take() { try console.write(bytes: bytes) }
     }

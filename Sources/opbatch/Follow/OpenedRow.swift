@@ -39,7 +39,7 @@ extension AttemptResult {
       result.output = opened.contents[place].document(type: opened.typeName)
     } else if !opened.typeName.isEmpty {
       result.output = opened.value
-    } else if !opened.pairs.isEmpty {
+    } else if !opened.pairs.isEmpty || !opened.files.isEmpty {
       result.output = Array(opened.pairs.map { "\($0.key)=\($0.value)\n" }.joined().utf8)
     }
     return result
@@ -70,6 +70,9 @@ extension AttemptResult {
     }
     return opened.contents[place]
   }
+
+  /// The files that it has left in stores.
+  var storedFiles: [StoredFile] { (try? Wire.decodeOutput(output))?.files ?? [] }
 
   /// The operation's result as a JSON document: the value of a registered type, the outputs of a
   /// command as an object of strings, `null` for nothing.
@@ -117,6 +120,8 @@ struct OpenedRows {
   var rows: [OperationRow]
   /// The results of the block operations among the rows.
   var blocks: [OperationID: [ShownBlock]] = [:]
+  /// The files that operations among the rows have left.
+  var files: [OperationID: [StoredFile]] = [:]
 }
 
 extension Reader {
@@ -138,6 +143,8 @@ extension Reader {
         result.blocks[row.id] = blocks
       } else {
         result.rows[at] = row.withReadableOutputs()
+        let files = row.result?.storedFiles ?? []
+        if !files.isEmpty { result.files[row.id] = files }
       }
     }
     return result

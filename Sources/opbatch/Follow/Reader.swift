@@ -90,6 +90,7 @@ struct Reader: Sendable {
     let source = TakenOver.isPossible(full) ? try await takenOver.source(of: full) : nil
     return operationPage(
       full, command: full.shownCommand, blocks: opened.blocks[full.id] ?? [],
+      files: opened.files[full.id] ?? [],
       source: source.map { OperationPath($0) }, style)
   }
 

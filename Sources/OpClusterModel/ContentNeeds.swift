@@ -1,0 +1,64 @@
+// What an operation reads of what its dependencies left in stores. Values; the coordinator, the
+// worker's brain and its body ask the same question of the same output, and must agree.
+
+extension InputFile {
+  /// Where the output of this dependency lies in `OP_INPUTS`.
+  package func path(of input: DependencyInput) -> String {
+    isByIndex ? "\(folder)/\(input.index ?? 0)/\(file)" : "\(folder)/\(file)"
+  }
+
+  /// Whether it is an output of this dependency.
+  package func isOf(_ input: DependencyInput) -> Bool { operation == input.name }
+}
+
+/// Which contents of its inputs an operation reads.
+package struct ContentNeeds: Hashable, Sendable {
+  /// Values of registered types. Commands read their fields alone, which are with the output.
+  package var values: Bool
+  package var files: [InputFile]
+
+  package init(values: Bool, files: [InputFile] = []) {
+    self.values = values
+    self.files = files
+  }
+
+  fileprivate init(_ work: Work, _ files: [InputFile]) {
+    switch work {
+    case .command, .nothing: values = false
+    case .call, .blocks: values = true
+    }
+    self.files = files
+  }
+
+  package var isEmpty: Bool { !values && files.isEmpty }
+}
+
+extension OperationTemplate {
+  package var contentNeeds: ContentNeeds { ContentNeeds(work, inputFiles) }
+}
+
+extension TemplateAnnouncement {
+  package var contentNeeds: ContentNeeds { ContentNeeds(work, inputFiles) }
+}
+
+extension DependencyInput {
+  /// The contents of its output that are needed. Costs the fields of the output, each times the
+  /// files that are read of it.
+  package func contents(_ needs: ContentNeeds) -> [StoredContent] {
+    guard let output, !needs.isEmpty else { return [] }
+    let files = needs.files.filter { $0.isOf(self) }.map { Array($0.file.utf8) }
+    if files.isEmpty, !needs.values { return [] }
+    return OperationOutput.contents(of: output) { name in
+      name.isEmpty ? needs.values : files.contains { $0.elementsEqual(name) }
+    }
+  }
+}
+
+extension [DependencyInput] {
+  /// The contents that are needed, each once, in order.
+  package func contents(_ needs: ContentNeeds) -> [StoredContent] {
+    if needs.isEmpty { return [] }
+    var seen: Set<ContentDigest> = []
+    return flatMap { $0.contents(needs) }.filter { seen.insert($0.digest).inserted }
+  }
+}

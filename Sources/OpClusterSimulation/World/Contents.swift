@@ -1,0 +1,154 @@
+// The stores of the simulated world: what attempts leave in them, how it comes from one to another,
+// and how it gets lost. Digests are names alone; who has one, has the bytes.
+
+import OpClusterExecution
+import OpClusterModel
+import OpClusterScheduling
+
+extension World {
+  /// Where others read from a worker's store; nil: it has none. The first one has, so that
+  /// everything can end.
+  func storeSource(of at: Int) -> ContentSource? {
+    var chance = draw(.store, at)
+    guard plan.contentPercent > 0, at == 0 || chance.percent(80) else { return nil }
+    let name = workers[at].name
+    let key = Array(name.utf8) + [UInt8](repeating: 0, count: 32 - name.utf8.count)
+    return ContentSource(endpoint: name, key: key)
+  }
+
+  /// Tells a new process what its disk has.
+  func lookIntoStore(_ at: Int) {
+    guard workers[at].core?.identity.store != nil else { return }
+    workers[at].store.kept = Set(workers[at].store.contents.keys)
+    workers[at].store.fetches = [:]
+    workers[at].store.grants = [:]
+    for digest in workers[at].store.contents.keys.sorted() {
+      guard let content = workers[at].store.contents[digest] else { continue }
+      workers[at].inbox.append(.gained(content))
+    }
+  }
+
+  /// A machine that comes back without its disk.
+  func loseStore(_ at: Int) {
+    lostContents.formUnion(workers[at].store.contents.keys)
+    workers[at].store = SimulatedStore()
+  }
+
+  /// The result as the worker reports it: some outputs lie in its store. The same operation leaves
+  /// the same, and some others as well.
+  func storing(_ result: AttemptResult, of operation: OperationID, _ at: Int) -> AttemptResult {
+    guard result.isSuccess, !result.output.isEmpty, workers[at].core?.mayStoreOutputs == true
+    else { return result }
+    let name = Int(operation.graph.number % 3) << 8 | Int(operation.index % 40)
+    var chance = draw(.store, -1, name)
+    guard chance.percent(plan.contentPercent) else { return result }
+    var bytes: [UInt8] = []
+    for _ in 0..<ContentDigest.byteCount { bytes.append(UInt8(chance.below(256))) }
+    guard let digest = ContentDigest(bytes: bytes) else { return result }
+    let content = StoredContent(digest: digest, size: Int64(chance.between(1, 100)))
+    gain(content, at)
+    var stored = result
+    // As `Outputs.contents` is encoded.
+    let file = operation.index % 2 == 0 ? [] : [3 << 3 | 2, 1] + Array(SimulatedStore.fileName.utf8)
+    stored.output = [5 << 3 | 2, UInt8(36 + file.count), 1 << 3 | 2, 32] + bytes
+    stored.output += [2 << 3, UInt8(content.size)] + file
+    return stored
+  }
+
+  private func gain(_ content: StoredContent, _ at: Int) {
+    workers[at].store.contents[content.digest] = content
+    workers[at].store.kept.insert(content.digest)
+    workers[at].store.fetches[content.digest] = nil
+    workers[at].inbox.append(.gained(content))
+  }
+
+  /// Whether a worker has all that an attempt reads, when it is launched. Its brain must have been
+  /// told so; what was released, and is needed again, may have left meanwhile.
+  func hasContents(of launch: Launch, _ needs: ContentNeeds, _ at: Int) -> Bool {
+    let named = launch.inputs.contents(needs)
+    for content in named where workers[at].core?.holds(content.digest) != true {
+      fail("S137", "\(launch.attempt) is launched without its input at \(workers[at].name)")
+    }
+    return named.allSatisfy { workers[at].store.contents[$0.digest] != nil }
+  }
+
+  // MARK: - Transfers
+
+  func fetch(_ content: StoredContent, from sources: [ContentSource], _ at: Int) {
+    let isNew = workers[at].store.fetches[content.digest] == nil
+    workers[at].store.fetches[content.digest, default: []] += sources
+    guard isNew else { return }
+    planFetch(content, at, tries: 0)
+  }
+
+  private func planFetch(_ content: StoredContent, _ at: Int, tries: Int) {
+    var chance = draw(.transfer)
+    let wait = chance.milliseconds(1, tries == 0 ? 50 : 1_500)
+    agenda.plan(
+      .fetchTries(worker: at, life: workers[at].life, content, tries: tries), at: now + wait)
+  }
+
+  /// A holder gives it if it is there, has it, and was told of the reader; grants may still be on
+  /// their way. True: the worker learns something.
+  func tryFetch(_ content: StoredContent, _ at: Int, life: Int, tries: Int) -> Bool {
+    guard let core = workers[at].core, workers[at].life == life,
+      let sources = workers[at].store.fetches[content.digest]
+    else { return false }
+    let reader = core.identity.store?.key ?? []
+    let isGiven = sources.contains { source in
+      workers.contains { holder in
+        holder.name == source.endpoint && holder.core != nil
+          && holder.store.contents[content.digest] != nil
+          && holder.store.grants[reader]?.contains(content.digest) == true
+      }
+    }
+    if isGiven {
+      gain(content, at)
+    } else if tries < 10 {
+      planFetch(content, at, tries: tries + 1)
+      return false
+    } else {
+      workers[at].store.fetches[content.digest] = nil
+      workers[at].inbox.append(.missed(content))
+    }
+    return true
+  }
+
+  /// Tells the oracle of the attempts that end without processes, before the worker learns it.
+  func noteMissed(_ content: StoredContent, _ at: Int) {
+    for attempt in workers[at].core?.attempts(waitingFor: content.digest) ?? []
+    where foreign[workers[at].session] == nil {
+      ledger.ended(attempt, .neverStarted, at: workers[at].session)
+    }
+  }
+
+  // MARK: - What may leave
+
+  func letGo(_ digests: [ContentDigest], _ at: Int) {
+    for digest in digests {
+      workers[at].store.kept.remove(digest)
+      var chance = draw(.transfer)
+      guard chance.percent(50) else { continue }
+      agenda.plan(
+        .contentLeaves(worker: at, digest), at: now + chance.milliseconds(1, 20_000))
+    }
+  }
+
+  /// Checks that what somebody needs does not leave the last store that has it (S140). True: the
+  /// worker learns of it.
+  func dropContent(_ digest: ContentDigest, _ at: Int) -> Bool {
+    guard workers[at].store.contents[digest] != nil, !workers[at].store.kept.contains(digest)
+    else { return false }
+    // What a restored journal needs was released by the one that it replaces.
+    if coordinator.isUp, restores.isEmpty, coordinator.scheduler.needsContent(digest),
+      !workers.contains(where: { $0.store.kept.contains(digest) }),
+      !lostContents.contains(digest)
+    {
+      fail("S140", "\(digest.short) leaves \(workers[at].name), nobody keeps it, and it is needed")
+    }
+    workers[at].store.contents[digest] = nil
+    guard workers[at].core != nil else { return false }
+    workers[at].inbox.append(.lost(digest))
+    return true
+  }
+}
