@@ -181,7 +181,6 @@ import Testing
     "templates.fillsInput": template { $0.fillsInput = true },
     "templates.isExclusive": template { $0.isExclusive = true },
     "templates.secrets": template { $0.secrets = [1] },
-    "templates.inputFiles": template { $0.inputFiles = [] },
     "templates.inputFiles.operation": template { $0.inputFiles[0].operation = "b" },
     "templates.inputFiles.file": template { $0.inputFiles[0].file = "g" },
     "templates.inputFiles.folder": template { $0.inputFiles[0].folder = "b" },

@@ -18,11 +18,13 @@ private struct Injector: Sendable {
   let cluster: Cluster
   /// Where nothing may appear.
   let outside: String
+  /// The name of a file that only this row could have made, wherever it appears.
+  let mark: String
 
   /// What harms if anybody believes it.
   var names: [String] {
     [
-      "../../x", "/\(outside)/x", "a\u{0}b", "$(touch \(outside)/x)", "`touch \(outside)/x`",
+      "../../\(mark)", "/\(outside)/x", "a\u{0}b", "$(touch \(outside)/x)", "`touch \(outside)/x`",
       "x; touch \(outside)/x", "x\ny", "\u{1b}[2Jx", "\u{9b}31mx", "\u{202e}x", "-rf", "", " ",
       "x\u{1b}]0;t\u{7}", String(repeating: "n", count: 129),
     ]
@@ -79,7 +81,9 @@ private func injections(_ trial: Trial) async throws {
   try await Cluster.with(trial.keyedShape(workers: 1)) { cluster in
     let outside = "\(cluster.folder)/outside"
     guard unsafe mkdir(outside, 0o700) == 0 else { throw Trouble("mkdir") }
-    let injector = Injector(trial: trial, cluster: cluster, outside: outside)
+    let injector = Injector(
+      trial: trial, cluster: cluster, outside: outside,
+      mark: "f58-\(UInt64.random(in: 0 ... .max))")
     try await trial.withBystanders(cluster, limit: 5) {
       try await manifests(injector)
       try await names(injector)
@@ -89,7 +93,7 @@ private func injections(_ trial: Trial) async throws {
     let left = try FileManager.default.contentsOfDirectory(atPath: outside)
     trial.expect(left.isEmpty, "G38: files outside the roots: \(left)")
     trial.note("files outside the roots: \(left.count)")
-    for name in ["x", "../x", "../../x"] {
+    for name in [injector.mark, "../\(injector.mark)", "../../\(injector.mark)"] {
       trial.expect(
         !FileManager.default.fileExists(atPath: "\(cluster.folder)/scratch-w1/\(name)"),
         "G38: \(name) appeared beside the scratch folder")
