@@ -36,7 +36,10 @@ final class FetcherLoop {
     self.ended = ended
   }
 
+  /// What is taken of a connection before credit leaves again: a small part of what is on its way,
+  /// so that the holder never waits for more.
   private static let messagesPerTurn = 64
+  private static let bytesPerTurn = 1 << 20
 
   func run() {
     while !isStopped {
@@ -144,11 +147,13 @@ final class FetcherLoop {
         return lose(link.source)
       }
     }
-    for _ in 0..<Self.messagesPerTurn {
+    var bytesTaken = 0
+    for _ in 0..<Self.messagesPerTurn where bytesTaken < Self.bytesPerTurn {
       switch link.receive() {
       case .nothing: return
       case .message(let bytes, _):
         guard take(bytes, from: link.source) else { return lose(link.source) }
+        bytesTaken += bytes.count
       case .malformed, .failed: return lose(link.source)
       }
     }

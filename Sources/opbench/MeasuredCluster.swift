@@ -146,6 +146,13 @@ func residentBytes(of process: Int32) -> Int {
   return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * 4096
 }
 
+/// The most resident memory that a process has had, in bytes; 0 if it does not exist.
+func peakResidentBytes(of process: Int32) -> Int {
+  let lines = contents(ofFile: "/proc/\(process)/status")?.split(separator: "\n") ?? []
+  guard let line = lines.first(where: { $0.hasPrefix("VmHWM:") }) else { return 0 }
+  return (Int(line.split(separator: " ").dropFirst().first ?? "") ?? 0) * 1_024
+}
+
 /// The seconds of the processor that the threads of a process have used, from /proc; 0 if it does
 /// not exist. The scheduler's own account: the usual one counts ticks, and is wrong for what wakes
 /// with them.

@@ -16,14 +16,14 @@ struct Opbench: AsyncParsableCommand {
       knows that everything has finished.
       """,
     subcommands: [
-      Run.self, Compare.self, InProcess.self, CoreCommand.self, SpawnFloor.self,
+      Run.self, Compare.self, InProcess.self, CoreCommand.self, SpawnFloor.self, BareTransfer.self,
     ],
     defaultSubcommand: Run.self)
 
   struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Run workloads and print a table.")
 
-    @Option(name: .shortAndLong, help: "Workloads, separated by commas (default: all but W15).")
+    @Option(name: .shortAndLong, help: "Workloads, separated by commas (default: all but W15 to W18).")
     var workloads = Workload.usual.map(\.rawValue).joined(separator: ",")
 
     @Option(help: "Runs of each; medians are shown.")

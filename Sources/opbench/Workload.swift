@@ -17,9 +17,13 @@ enum Workload: String, CaseIterable {
   case protection = "W14"
   case millions = "W15"
   case racks = "W16"
+  case largeFile = "W17"
+  case smallFiles = "W18"
 
   /// Those that are run unless some are named: all that take minutes and not longer.
-  static let usual = allCases.filter { $0 != .millions && $0 != .racks }
+  static let usual = allCases.filter {
+    ![.millions, .racks, .largeFile, .smallFiles].contains($0)
+  }
 
   var title: String {
     switch self {
@@ -34,6 +38,8 @@ enum Workload: String, CaseIterable {
     case .submissions: "10,000 submissions of one operation, per second"
     case .events: "events of the past, per second"
     case .crowd: "1,000 workers"
+    case .largeFile: "a file of 1 GiB from worker to worker"
+    case .smallFiles: "10,000 files of 100 KiB from worker to worker"
     case .racks: "900 machines behind three relays"
     case .commands: "100,000 x /bin/true, coordinator's processor, microseconds each"
     case .protection: "100,000 independent no-ops, per second"
@@ -75,6 +81,8 @@ enum Workload: String, CaseIterable {
         ("to one subscriber", try await Measurements.events(of: 100_000, to: 1)),
         ("to 100 together", try await Measurements.events(of: 10_000, to: 100)),
       ]
+    case .largeFile: return try await Measurements.transfer(files: 1, of: 1 << 30)
+    case .smallFiles: return try await Measurements.transfer(files: 10_000, of: 100 << 10)
     case .racks:
       return try await Measurements.racks(3, of: 300, operations: 200_000)
     case .crowd:
