@@ -150,6 +150,7 @@ extension ExecutionCore {
     running += 1
     if isExclusive(number) { exclusivesRunning += 1 }
     launched += 1
+    leaveContents(slot, into: &effects)
     var launch = Launch(
       attempt: attempts[slot].id, template: number, run: attempts[slot].run,
       queueName: movedQueues.removeValue(forKey: attempts[slot].id), argument: [], inputs: [])
@@ -178,6 +179,7 @@ extension ExecutionCore {
     assigned -= 1
     if before == .ready {
       let lane = queue.remove(laneKey(of: slot))
+      leaveContents(slot, into: &effects)
       dropAwaits(of: slot, into: &effects)
       release(slot, into: &effects)
       if let lane { sweepLine(Int(lane)) }

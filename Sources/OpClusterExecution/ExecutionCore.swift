@@ -124,7 +124,7 @@ public struct ExecutionCore: Sendable {
     case .timePassed: timePassed(at: now, into: &effects)
     case .leave: beginLeaving(at: now)
     case .contentsGained(let contents): gained(contents, at: now, into: &effects)
-    case .contentsLost(let digests): for digest in digests { contents.remove(digest) }
+    case .contentsLost(let digests): lost(digests, at: now, into: &effects)
     case .contentMissed(let content, let reason):
       missed(content, reason, at: now, into: &effects)
     case .slept:

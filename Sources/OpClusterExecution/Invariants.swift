@@ -81,6 +81,12 @@ extension ExecutionCore {
         contents.fetches[content.digest]?.contains(ticket) == true
       }
     }
+    if attempt.state.isAssigned {
+      for content in contentsNeeded(by: operation.slot)
+      where holds(content.digest) && !contents.isReader(ticket, of: content.digest) {
+        problems.append("\(attempt.id) would not hear that \(content.digest.short) is lost")
+      }
+    }
     if unmet != Int(attempt.unmet) { problems.append("\(attempt.id) counts its awaits wrong") }
     return count
   }

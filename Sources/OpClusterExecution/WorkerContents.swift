@@ -16,6 +16,8 @@ struct WorkerContents: Sendable {
   var holders: [ContentDigest: [ContentSource]] = [:]
   /// What is on its way, and the unstarted attempts that wait for it.
   var fetches: [ContentDigest: [SlotTicket]] = [:]
+  /// The unstarted attempts that read what is there.
+  private var readers: [ContentDigest: Set<SlotTicket>] = [:]
   /// Whether the coordinator of this conversation knows of contents.
   private(set) var areTold = false
 
@@ -43,6 +45,25 @@ struct WorkerContents: Sendable {
     guard held.removeValue(forKey: digest) != nil, areTold else { return }
     toldIn[digest] = nil
     lost.append(digest)
+  }
+
+  mutating func addReader(_ ticket: SlotTicket, of digest: ContentDigest) {
+    readers[digest, default: []].insert(ticket)
+  }
+
+  mutating func removeReader(_ ticket: SlotTicket, of digest: ContentDigest) {
+    guard readers[digest]?.remove(ticket) != nil, readers[digest]?.isEmpty == true else { return }
+    readers[digest] = nil
+  }
+
+  var haveReaders: Bool { !readers.isEmpty }
+  func isReader(_ ticket: SlotTicket, of digest: ContentDigest) -> Bool {
+    readers[digest]?.contains(ticket) ?? false
+  }
+
+  /// Those that can no longer read it.
+  mutating func takeReaders(of digest: ContentDigest) -> Set<SlotTicket> {
+    readers.removeValue(forKey: digest) ?? []
   }
 
   /// Those of the released contents that may leave: of a later gain the coordinator had not heard
@@ -96,9 +117,25 @@ extension ExecutionCore {
       self.contents.add(content)
       for ticket in self.contents.fetches.removeValue(forKey: content.digest) ?? []
       where waitsForContents(ticket) {
+        self.contents.addReader(ticket, of: content.digest)
         attempts[ticket.slot].unmet -= 1
         guard attempts[ticket.slot].unmet == 0 else { continue }
         change(ticket.slot, .awaitsMet, at: now, into: &effects)
+      }
+    }
+  }
+
+  /// The store has them no more. Unstarted attempts that read them are given back: the coordinator
+  /// knows who else has them.
+  mutating func lost(
+    _ digests: [ContentDigest], at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    for digest in digests {
+      contents.remove(digest)
+      let readers = contents.takeReaders(of: digest)
+        .filter { attempts.isCurrent($0) && attempts[$0.slot].state.isAssigned }
+      for slot in readers.map(\.slot).sorted(by: { attempts[$0].id < attempts[$1].id }) {
+        change(slot, .recall, at: now, into: &effects)
       }
     }
   }
@@ -136,7 +173,10 @@ extension ExecutionCore {
   mutating func awaitContents(_ slot: Slot, into effects: inout [ExecutionEffect]) {
     for content in contentsNeeded(by: slot) {
       let sources = contents.holders.removeValue(forKey: content.digest) ?? []
-      if contents.held[content.digest] != nil { continue }
+      if contents.held[content.digest] != nil {
+        contents.addReader(attempts.ticket(slot), of: content.digest)
+        continue
+      }
       let isNew = contents.fetches[content.digest] == nil
       contents.fetches[content.digest, default: []].append(attempts.ticket(slot))
       attempts[slot].unmet += 1
@@ -145,12 +185,13 @@ extension ExecutionCore {
     }
   }
 
-  /// Ends the waiting of an attempt that is given back or ends; what nobody waits for is not
-  /// fetched.
+  /// Ends the waiting of an attempt that is launched, given back or ended; what nobody waits for is
+  /// not fetched.
   mutating func leaveContents(_ slot: Slot, into effects: inout [ExecutionEffect]) {
-    if contents.fetches.isEmpty { return }
+    if contents.fetches.isEmpty, !contents.haveReaders { return }
     let ticket = attempts.ticket(slot)
     for content in contentsNeeded(by: slot) {
+      contents.removeReader(ticket, of: content.digest)
       guard let waiting = contents.fetches[content.digest] else { continue }
       let others = waiting.filter { $0 != ticket && waitsForContents($0) }
       contents.fetches[content.digest] = others.isEmpty ? nil : others

@@ -34,8 +34,8 @@ import Testing
     return dispatch
   }
 
-  private static func rig() -> Rig {
-    var rig = Rig(hasStore: true)
+  private static func rig(cpus: Int64 = 2) -> Rig {
+    var rig = Rig(cpus: cpus, hasStore: true)
     rig.welcome()
     rig.order { $0.templates = [Rig.template(work: .call(OperationType(name: "t")))] }
     _ = rig.trace()
@@ -159,5 +159,25 @@ import Testing
     rig.apply(.contentsGained([try Self.content(1, size: 1)]))
     #expect(rig.trace() == [])
     #expect(!rig.core.mayStoreOutputs)
+  }
+
+  /// What was there when an attempt came and has left the store since: the attempt is given back,
+  /// whether it waits for room or for something else. A running one has it already.
+  @Test func isGivenBackWhenItsInputsAreLost() throws {
+    var rig = Self.rig(cpus: 1)
+    let (here, missing) = (try Self.content(1, size: 10), try Self.content(2, size: 20))
+    rig.apply(.contentsGained([here]))
+    rig.order { orders in
+      orders.dispatches = [
+        Self.dispatch(0, reading: [here]), Self.dispatch(1, reading: [here]),
+        Self.dispatch(2, reading: [here, missing]), Rig.dispatch(3),
+      ]
+    }
+    #expect(rig.trace().contains("launch 0"))
+    rig.apply(.contentsLost([here.digest]))
+    #expect(rig.trace() == ["drop 020202020202", "report 4: -01 recalled 1, recalled 2"])
+    #expect(rig.core.counts.assigned == 1, "the one that reads nothing stays")
+    rig.end(0)
+    #expect(rig.trace().contains("launch 3"))
   }
 }

@@ -276,6 +276,168 @@ import Testing
     #expect(world.workers[1].holders.first?.sources.first == Self.source("a"))
   }
 
+  /// `read` of another graph that cites `make` of graph 1.
+  private static func citing(_ world: inout World, isHeld: Bool) {
+    var graph = GraphSubmission(name: "cites")
+    var read = noops("read")
+    read.wantsInputs = true
+    read.isHeld = isHeld
+    graph.templates = [read]
+    graph.externalEdges = [ExternalEdge(from: operation(1, 0), to: 0, policy: .succeeded)]
+    world.ask(.submit(graph))
+  }
+
+  /// What another graph will read stays, although its own graph has ended; until the last reader's
+  /// graph ends, or its dependency is removed.
+  @Test(arguments: [false, true]) func whatOthersCiteStays(_ isRemoved: Bool) throws {
+    var world = Self.world()
+    let content = try Self.content(1)
+    world.ask(.submit(Self.submission()))
+    for _ in 0..<2 { Self.citing(&world, isHeld: true) }
+    world.start(0, operation(1, 0))
+    world.end(0, operation(1, 0), Self.result(content))
+    world.workers[0].held = [content]
+    world.report(0)
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers == [2, 3])
+    #expect(world.workers[0].released == [] && world.scheduler.needsContent(content.digest))
+    #expect(world.replayed().state.pins.counts == [content.digest: 1])
+    var restored = Scheduler()
+    restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
+    #expect(restored.state.pins.counts == [content.digest: 1])
+    for graph: UInt32 in [2, 3] {
+      #expect(world.workers[0].released == [])
+      if isRemoved {
+        world.ask(.removeDependency(from: operation(1, 0), to: operation(graph, 0)))
+      } else {
+        world.ask(.hold(.operations([operation(graph, 0)]), false))
+        world.runAll()
+      }
+      #expect(world.brokenInvariant == nil)
+    }
+    #expect(world.workers[0].released == [content.digest])
+  }
+
+  /// A graph that reads what an ended one has left claims it again.
+  @Test func whatIsCitedLaterIsRetained() throws {
+    var world = Self.world()
+    let content = try Self.content(1)
+    Self.made(content, &world)
+    world.runAll()
+    #expect(world.workers[0].released == [content.digest])
+    Self.citing(&world, isHeld: true)
+    #expect(world.workers[0].retained == [content.digest])
+    #expect(world.scheduler.needsContent(content.digest))
+    #expect(world.brokenInvariant == nil)
+  }
+
+  // MARK: - Where operations begin
+
+  /// `make` at a worker, and `read` anywhere, held until the test lets it go.
+  private static func placed(
+    _ sizes: [(worker: Int, content: StoredContent)], in world: inout World, readers: UInt32 = 1
+  ) {
+    var graph = GraphSubmission(name: "g")
+    for (number, made) in sizes.enumerated() {
+      var make = noops("make\(number)")
+      make.requirements = [
+        LabelRequirement(key: "worker", values: [world.workers[made.worker].name])
+      ]
+      graph.templates.append(make)
+      graph.groupEdges.append(
+        GroupEdge(from: UInt32(number), to: UInt32(sizes.count), policy: .succeeded))
+    }
+    var read = noops("read", readers)
+    read.isArray = true
+    read.wantsInputs = true
+    read.isHeld = true
+    graph.templates.append(read)
+    world.ask(.submit(graph))
+    for (number, made) in sizes.enumerated() {
+      world.start(made.worker, operation(1, UInt32(number)))
+      // A worker that takes long is given nothing beyond its capacity.
+      world.now = world.now + .seconds(1)
+      world.end(made.worker, operation(1, UInt32(number)), result(made.content))
+      world.workers[made.worker].held.append(made.content)
+      world.report(made.worker)
+    }
+  }
+
+  private static func letGo(_ world: inout World) {
+    var reads = Selection.graph(GraphID(1))
+    reads.operation = "read"
+    world.ask(.hold(.selection(reads), false))
+  }
+
+  private static func explanation(_ id: OperationID, _ world: inout World) -> [String] {
+    guard case .explanations(let rows, _)? = world.ask(.explain(.graph(id.graph))) else { return [] }
+    return rows.filter { $0.operation == id }.flatMap(\.lines).map(\.text)
+  }
+
+  @Test func beginsWhereMostOfItLies() throws {
+    var world = Self.world(["a", "b", "c"])
+    Self.placed(
+      [
+        (1, try Self.content(1, size: 100)), (2, try Self.content(2, size: 60)),
+        (2, try Self.content(3, size: 50)),
+      ], in: &world)
+    let lines = Self.explanation(operation(1, 3), &world)
+    #expect(lines.contains("it is held"), "\(lines)")
+    Self.letGo(&world)
+    #expect(world.workers.map(\.assigned.count) == [0, 0, 1])
+    let told = Self.explanation(operation(1, 3), &world)
+    #expect(
+      told.contains("of 210 bytes that it reads, 100 bytes come from others, most from b"),
+      "\(told)")
+    #expect(world.brokenInvariant == nil)
+  }
+
+  /// Each of an array; where it lies while there is room, elsewhere before waiting.
+  @Test func doesNotWaitForThePlaceOfItsInputs() throws {
+    var world = Self.world(["a", "b"])
+    Self.placed([(1, try Self.content(1))], in: &world, readers: 5)
+    Self.letGo(&world)
+    // Each has two processors.
+    #expect(world.workers[1].assigned.map(\.attempt.operation.index) == [1, 2])
+    #expect(world.workers[0].assigned.map(\.attempt.operation.index) == [3, 4])
+    let waiting = Self.explanation(operation(1, 5), &world)
+    #expect(
+      waiting.contains("it reads 100 bytes that others made; most of it is at b 100 bytes"),
+      "\(waiting)")
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+    #expect(world.brokenInvariant == nil)
+  }
+
+  /// A worker that cannot have the operation is not chosen, whatever it has.
+  @Test func theRulesOfPlacementHold() throws {
+    var world = Self.world(["a", "b"])
+    Self.placed([(1, try Self.content(1))], in: &world)
+    world.ask(.drainWorker("b"))
+    Self.letGo(&world)
+    #expect(world.workers.map(\.assigned.count) == [1, 0])
+    #expect(world.brokenInvariant == nil)
+  }
+
+  /// Of a hundred graphs whose inputs lie on one of eight workers, all start there.
+  @Test(arguments: [1, 8]) func graphsStartWhereTheirInputsLie(_ workers: Int) throws {
+    for place in 0..<workers {
+      var world = Self.world((0..<workers).map { "w\($0)" })
+      Self.placed([(place, try Self.content(1))], in: &world)
+      Self.letGo(&world)
+      #expect(world.workers[place].assigned.count == 1)
+    }
+  }
+
+  @Test func sizesAreAddedUpWithoutATrap() throws {
+    var places = InputPlaces()
+    for _ in 0..<10_000 { places.add(Limits.contentBytes, at: [1]) }
+    #expect(places.bytes == 1 << 56 && places.missing(at: 1) == 0)
+    #expect(places.bytes.inBinaryUnits == "65536 TiB")
+    let texts = [Int64(0), 1_023, 1_024, 1_536, 102_400, 1 << 30].map(\.inBinaryUnits)
+    #expect(texts == ["0 bytes", "1023 bytes", "1.0 KiB", "1.5 KiB", "100 KiB", "1.0 GiB"])
+  }
+
   @Test func contentsOfAWorkerAreBounded() throws {
     #expect(HolderIndex().limit == Limits.contentsPerWorker)
     var index = HolderIndex(limit: 2)

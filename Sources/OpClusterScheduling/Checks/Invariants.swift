@@ -92,6 +92,13 @@ extension Scheduler {
         named.pinAll(OperationOutput.contents(of: output))
       }
     }
+    var cited = Citations()
+    for number in graphs.numbers {
+      for extra in graphs[number].extraDependencies.values.joined() where cited.add(extra.on) {
+        named.pinAll(state.endedContents(of: extra.on))
+      }
+    }
+    if cited.counts != state.citations.counts { return "edges between graphs are miscounted" }
     if named.counts != state.pins.counts {
       return "contents: \(state.pins.count) are needed, found \(named.count)"
     }

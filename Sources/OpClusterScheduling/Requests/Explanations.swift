@@ -52,6 +52,7 @@ extension Scheduler {
         cell.flags.contains(.ahead)
           ? "worker \(name) holds it and starts it as soon as its dependencies there end"
           : "worker \(name) holds it and starts it when it has room")
+      if let line = inputPlacesLine(id, stage) { lines.append(line) }
     case .executing:
       lines += executingLines(id, cell, stage, at: now)
     case .finished:
@@ -151,6 +152,7 @@ extension Scheduler {
     if let content = contentLine(id) { return [.init(content)] }
     let rest = lines.isEmpty ? placementLines(id, at: now) : lines
     return abstentionLines(id).map { .init($0) } + rest
+      + (inputPlacesLine(id, stage).map { [$0] } ?? [])
   }
 
   /// Whether none of the workers that stay could run it. Silent, absent or resting workers count

@@ -29,10 +29,10 @@ struct ClusterState: Sendable {
   /// Kinds of demand that are new among the living graphs since the last call of `takeNewKinds`.
   var newKinds: [Int] = []
   var outputAccounts = OutputAccounts()
-  /// The contents that outputs of living graphs name.
+  /// The contents that outputs of living graphs name, and those that living graphs read of others.
   var pins = ContentPins()
-  /// Whether an output of an ended graph has named contents.
-  var remembersContents = false
+  /// The operations that edges of living graphs lead to from other graphs.
+  var citations = Citations()
   /// The operations of all living graphs (`Limits.livingOperations`).
   var livingOperations: UInt64 = 0
   /// Graphs that have dependencies on others, ascending; some may have ended since.

@@ -1,5 +1,6 @@
-// Which contents have to stay in stores: those that outputs of living graphs name. Follows from the
-// outputs alone, so that a replay finds the same.
+// Which contents have to stay in stores: those that outputs of living graphs name, and of ended ones
+// those that living graphs read. Follows from outputs and edges alone, so that a replay finds the
+// same.
 
 import OpClusterModel
 

@@ -111,15 +111,14 @@ extension ClusterState {
       hint: "wait until other graphs have ended", retryAfter: .seconds(5), lacksRoom: true)
   }
 
-  /// Lets go of the contents that the outputs of an ended graph name. They may still be read for as
-  /// long as somebody has them.
+  /// Lets go of the contents that the outputs of an ended graph name, but for those that other
+  /// graphs will read. The rest may still be read for as long as somebody has it.
   mutating func letGoContents(of graph: Graph) {
     if pins.isEmpty { return }
     let naming = graph.outputs.filter { !OperationOutput.contents(of: $0.value).isEmpty }
-    if naming.isEmpty { return }
-    remembersContents = true
     // Holders are told in this order, which must not come from hashing.
-    for (_, output) in naming.sorted(by: { $0.key < $1.key }) {
+    for (index, output) in naming.sorted(by: { $0.key < $1.key })
+    where !citations.contains(graph.operation(index)) {
       pins.unpinAll(OperationOutput.contents(of: output))
     }
   }

@@ -52,7 +52,7 @@ extension Scheduler {
     guard cell.phase == .waiting, cell.losses == 0,
       cell.flags.isDisjoint(with: [.cancelled, .pinned, .held]),
       cell.blockers > 0, cell.blockers <= Limits.dependenciesForLocalUnblocking,
-      mayGoAhead(graph, stage, id.index, worker, now)
+      mayGoAhead(graph, stage, id.index, worker, now), isNear(id, stage, worker)
     else { return nil }
     var awaits: [LocalDependency] = []
     let removed = graphs[graph].removedDependencies[id.index]

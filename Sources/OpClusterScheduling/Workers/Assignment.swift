@@ -4,7 +4,7 @@
 // classes that it has to look at, not the operations in line and, but for a queue with a pool, not
 // the workers: `Line` skips classes that fit nowhere, and `WorkerIndex` finds a worker in a path of
 // its tree. `looks` and `steps` count both, and tests bound them. `WorkerChoice` chooses the
-// worker; `AheadDispatch` sends dependents along.
+// worker, `InputPlaces` among those that have what it reads; `AheadDispatch` sends dependents along.
 
 import OpClusterModel
 
@@ -160,7 +160,7 @@ extension Scheduler {
         rank: Rank(queues[queue].settings.qos, queue: queue, level: candidate.level),
         bytes: mostBytes(graph: candidate.run.graph.number, stage))
       let few = candidates(for: candidate.run, pool)
-      guard let choice = chooseWorker(for: wanted, among: few?.workers, at: turn.now) else {
+      guard var choice = chooseWorker(for: wanted, among: few?.workers, at: turn.now) else {
         if few?.isRestricted != true {
           passOver(candidate, queue, &line, &pass, pool, at: turn.now)
         } else {
@@ -168,6 +168,11 @@ extension Scheduler {
         }
         state.putBack(&line, of: queue)
         continue
+      }
+      let first = OperationID(graph: candidate.run.graph, index: candidate.run.first)
+      if let places = inputPlaces(of: first, stage) {
+        choice = self.choice(
+          besides: choice, for: wanted, reading: places, among: few?.workers, at: turn.now)
       }
       let count = portion(of: candidate, stage, choice, atMost: most, bytes: wanted.bytes, &pass)
       line.take(count, of: candidate)

@@ -61,8 +61,7 @@ extension Scheduler {
 
   /// Whether an operation may read contents. Without any, nothing is looked at.
   func mayNeedContents(_ graph: UInt32, _ stage: Int) -> Bool {
-    (!state.pins.isEmpty || state.remembersContents)
-      && graphs[graph].stages[stage].template.wantsInputs
+    !state.pins.isEmpty && graphs[graph].stages[stage].template.wantsInputs
       && !graphs[graph].stages[stage].template.contentNeeds.isEmpty
   }
 

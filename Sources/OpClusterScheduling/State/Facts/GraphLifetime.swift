@@ -17,6 +17,7 @@ extension ClusterState {
   ) {
     keys.pass(at)
     build(id, submission, fingerprint, at)
+    for edge in submission.externalEdges { cite(edge.from) }
     let count = graphs[id.number].operationCount
     emit(.graphSubmitted(operations: count), about: .graph(id), into: &turn)
     takeOver(id, into: &turn)
@@ -219,6 +220,7 @@ extension ClusterState {
       let graph = graphs.take(id.number)
       livingOperations -= UInt64(graph.operationCount)
       outputAccounts.end(id, bytes: graph.outputExcess)
+      unciteAll(of: graph)
       letGoContents(of: graph)
       let outcomes = graph.endings
       if !turn.isReplay {

@@ -123,6 +123,7 @@ extension ClusterState {
     graphs[graph].extraDependencies[to.index, default: []].append(
       Graph.ExtraDependency(on: from, policy: policy, isOriginal: false))
     noteCiting(graph)
+    cite(from)
     emit(.dependencyAdded(from, policy), to, into: &turn)
     let cell = graphs[graph].cell(to.index)
     if let ending = knownEnding(of: from) {
@@ -155,6 +156,7 @@ extension ClusterState {
       let at = extra.firstIndex(where: { $0.on == from })
     {
       graphs[graph].extraDependencies[to.index]?.remove(at: at)
+      uncite(from)
       // A snapshot contains the submission, which still names an original edge.
       if extra[at].isOriginal {
         graphs[graph].removedDependencies[to.index, default: []].append(from)

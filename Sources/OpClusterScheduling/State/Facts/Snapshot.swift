@@ -233,6 +233,10 @@ extension ClusterState {
   private mutating func rebuild() {
     for number in graphs.numbers { recount(number) }
     for number in graphs.numbers { countOpenDependencies(number) }
+    for number in graphs.numbers {
+      let cited = graphs[number].extraDependencies
+      for index in cited.keys.sorted() { for extra in cited[index] ?? [] { cite(extra.on) } }
+    }
     placeBarriers()
     // First counts all, then places them: a barrier must not find its queue empty.
     forEachUnfinished { $0.countIn($1) }

@@ -1,0 +1,51 @@
+// Which operations edges of living graphs lead to from other graphs, so that the contents of their
+// outputs stay although their own graphs have ended. Follows from the edges alone.
+
+import OpClusterModel
+
+/// Counts edges. Each method costs the same, however many there are.
+struct Citations: Sendable {
+  private(set) var counts: [OperationID: UInt32] = [:]
+
+  func contains(_ id: OperationID) -> Bool { !counts.isEmpty && counts[id] != nil }
+
+  /// True: it is the first edge from there.
+  mutating func add(_ id: OperationID) -> Bool {
+    counts[id, default: 0] += 1
+    return counts[id] == 1
+  }
+
+  /// True: it was the last one.
+  mutating func remove(_ id: OperationID) -> Bool {
+    guard let count = counts[id] else { return false }
+    counts[id] = count > 1 ? count - 1 : nil
+    return count == 1
+  }
+}
+
+extension ClusterState {
+  /// Notes an edge of a living graph from an operation of any graph.
+  mutating func cite(_ id: OperationID) {
+    if citations.add(id) { pins.pinAll(endedContents(of: id)) }
+  }
+
+  /// Forgets such an edge.
+  mutating func uncite(_ id: OperationID) {
+    if citations.remove(id) { pins.unpinAll(endedContents(of: id)) }
+  }
+
+  /// Forgets all such edges of a graph that has left. Costs those.
+  mutating func unciteAll(of graph: Graph) {
+    // Holders are told in this order, which must not come from hashing.
+    for index in graph.extraDependencies.keys.sorted() {
+      for extra in graph.extraDependencies[index] ?? [] { uncite(extra.on) }
+    }
+  }
+
+  /// The contents that the output of an operation names; none while its own graph lives, which
+  /// keeps them by itself.
+  func endedContents(of id: OperationID) -> [StoredContent] {
+    guard let known = ended[id.graph] else { return [] }
+    return known.output(of: id.index).map { OperationOutput.contents(of: $0) } ?? []
+  }
+}
