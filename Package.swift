@@ -83,7 +83,7 @@ let package = Package(
     // Clocks, threads, mailboxes, polling, signals: what every program here wants of the system.
     .target(name: "OpClusterSystem", dependencies: ["CSystem"]),
     // Whose a folder or a file is; the only way to what is found by its path alone.
-    .target(name: "OpClusterFolders", dependencies: ["OpClusterSystem"]),
+    .target(name: "OpClusterFolders", dependencies: ["OpClusterSystem", "OpClusterModel"]),
     .target(
       name: "OpClusterZeroMQ",
       dependencies: ["CZeroMQ", "OpClusterFolders", "OpClusterSystem"]),
@@ -217,9 +217,8 @@ let package = Package(
       name: "opbatch",
       dependencies: [
         "OpClusterClient", "OpClusterFolders", "OpClusterKeys", "OpClusterManifest",
-        "OpClusterPresentation", "OpClusterQueries", "OpClusterWire", "OpClusterSystem",
-        "OpClusterZeroMQ",
-        "OpClusterModel", arguments,
+        "OpClusterPresentation", "OpClusterQueries", "OpClusterStore", "OpClusterWire",
+        "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
       ]),
     .executableTarget(
       name: "opsim",

@@ -29,7 +29,7 @@ public final class ClusterConnection: Sendable {
   private let lastRequest = Atomic<UInt64>(0)
   private let load = RequestLoad()
   /// Our own key, for TCP.
-  private let keys: KeyPair?
+  let keys: KeyPair?
   private let contents = Mutex<ContentDownloads?>(nil)
 
   private init(address: String, shared: ConnectionShared, keys: KeyPair?) {

@@ -17,7 +17,8 @@ extension ClientRequest {
       true
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
-      .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .enrol:
+      .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .place,
+      .enrol:
       false
     }
   }
@@ -39,7 +40,7 @@ extension ClientRequest {
       Refusal(.badRequest, "a local cluster has one observer; set it with observe(_:)")
     case .enrol:
       Refusal(.badRequest, "a local cluster knows no keys")
-    case .locate:
+    case .locate, .place:
       Refusal(.badRequest, "a local cluster has no stores")
     case .log:
       Refusal(.noSuchLog, "a local cluster keeps no logs")

@@ -15,6 +15,8 @@ public struct ManifestCompiler: Sendable {
   /// Parameters from `-p NAME=VALUE`.
   /// Names that the manifest does not declare are errors, also in `opbatch check`.
   public var parameters: [String: String]
+  /// Files that every command reads, besides those that the manifest names.
+  public var uploads: [String] = []
 
   public init(
     source: String, fileName: String, surroundings: Surroundings,
@@ -54,6 +56,8 @@ public struct ManifestCompiler: Sendable {
     /// The submission without key, suspension, labels and origin, which the submitter adds; nil
     /// after an error.
     public var submission: GraphSubmission?
+    /// The submitter's files that operations read; whoever submits looks for them.
+    public var ownFiles: [OwnFileWishes] = []
     /// The operations for `check --expand`; empty after an error.
     public var expanded: [ExpandedOperation]
     /// In the order of the text.
@@ -79,18 +83,24 @@ public struct ManifestCompiler: Sendable {
     }
     // Parameters come first: every other decoder fills them into the texts that it reads.
     ParameterDecoder(findings: findings).decode(fields.node("params"), given: parameters)
-    let graph = GraphDecoder(fields: fields).decode()
+    var graph = GraphDecoder(fields: fields).decode()
+    graph.uploads = uploads
+    if !graph.files.isEmpty || !uploads.isEmpty {
+      for at in graph.operations.indices { graph.operations[at].readsGraphFiles = true }
+    }
     let lowering = Lowering(
       findings: findings, graph: graph, name: graph.name ?? defaultName,
       encoders: encoders)
-    let (submission, work) = lowering.lower()
+    let (submission, work, ownFiles) = lowering.lower()
     // The lowering has run to find more mistakes. Its submission may have holes then, and is
     // dropped.
     if findings.hasErrors {
       return Compilation(submission: nil, expanded: [], diagnostics: findings.sorted)
     }
     let expanded = ExpandedOperation.list(submission, work)
-    return Compilation(submission: submission, expanded: expanded, diagnostics: findings.sorted)
+    return Compilation(
+      submission: submission, ownFiles: ownFiles, expanded: expanded,
+      diagnostics: findings.sorted)
   }
 
   /// The file name without folder and extension, made a valid name.

@@ -54,6 +54,13 @@ public enum ClientRequest: Hashable, Sendable {
   ///
   /// - Parameter reader: The asker's public key; the coordinator sets it, and no client can.
   case locate([ContentDigest], reader: [UInt8])
+  /// Where contents can be left that nobody has, at most `Limits.rowsPerReply`; the asker may write
+  /// them there.
+  ///
+  /// - Parameters:
+  ///   - avoided: The names of workers that did not take them.
+  ///   - writer: The asker's public key; the coordinator sets it, and no client can.
+  case place([StoredContent], avoided: [String], writer: [UInt8])
 
   // Reading
   case graphs(Selection, after: GraphID?, limit: UInt32)
@@ -226,6 +233,8 @@ public enum ClientReply: Hashable, Sendable {
   case enrolled(name: String, role: Role)
   /// Who has the contents that were asked for; without those that nobody has now.
   case located([ContentHolders])
+  /// Where to leave contents, one place for each; without those that somebody has.
+  case placed([ContentHolders])
 }
 
 /// The number of operations per state, in the order of `StateWord.allCases`.

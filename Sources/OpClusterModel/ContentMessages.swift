@@ -1,13 +1,17 @@
 // What a reader of contents and their holder say to each other (content.proto). Values.
 
-/// From a reader.
+/// From a reader, or from a writer.
 public enum ContentRequest: Hashable, Sendable {
   /// Begins a transfer; `number` names it on this connection.
   case wish(number: UInt64, ContentWish)
   /// So many bytes more may be sent.
   case credit(number: UInt64, bytes: Int64)
-  /// The reader wants no more of it.
+  /// Whoever asked wants no more of it.
   case stop(number: UInt64)
+  /// Begins to leave a content.
+  case offer(number: UInt64, StoredContent)
+  /// The next bytes of what was offered, from this position on.
+  case piece(number: UInt64, offset: Int64, [UInt8])
 }
 
 public struct ContentWish: Hashable, Sendable {
@@ -29,9 +33,13 @@ public enum ContentAnswer: Hashable, Sendable {
   /// The next bytes, from this position on.
   case piece(number: UInt64, offset: Int64, [UInt8])
   case refused(number: UInt64, ContentRefusal)
+  /// To a writer: so many bytes more may be sent; the first time from this position on.
+  case wanted(number: UInt64, offset: Int64, credit: Int64)
+  /// To a writer: the content is in the store.
+  case kept(number: UInt64)
 }
 
-/// Why a holder sends nothing, or nothing more.
+/// Why a holder sends nothing, or nothing more; or why it takes nothing.
 public enum ContentRefusal: Int, Hashable, Sendable, CaseIterable {
   /// The coordinator has not told of the reader, or not any more; it may be on its way.
   case notGranted = 1
@@ -40,8 +48,10 @@ public enum ContentRefusal: Int, Hashable, Sendable, CaseIterable {
   case damaged
   /// Too many transfers at once.
   case busy
-  /// It cannot be read, or is of a kind that this release does not know.
+  /// It cannot be read or written, or is of a kind that this release does not know.
   case failed
+  /// The store has no room for it.
+  case full
 }
 
 /// Where a content can be read.

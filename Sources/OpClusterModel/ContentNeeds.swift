@@ -4,7 +4,8 @@
 extension InputFile {
   /// Where the output of this dependency lies in `OP_INPUTS`.
   package func path(of input: DependencyInput) -> String {
-    isByIndex ? "\(folder)/\(input.index ?? 0)/\(file)" : "\(folder)/\(file)"
+    if operation == InputFile.submitter { return file }
+    return isByIndex ? "\(folder)/\(input.index ?? 0)/\(file)" : "\(folder)/\(file)"
   }
 
   /// Whether it is an output of this dependency.

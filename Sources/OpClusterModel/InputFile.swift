@@ -1,12 +1,14 @@
-// The files of its dependencies that an operation reads, as a submission names them. Values.
+// The files that an operation reads, of its dependencies and of its submitter, as a submission
+// names them. Values.
 
-/// An output file of a dependency that an operation reads.
+/// An output file of a dependency that an operation reads, or a file of the submitter.
 public struct InputFile: Hashable, Sendable {
-  /// The name of the dependency in its graph.
+  /// The name of the dependency in its graph, or ``submitter``.
   public var operation: String
   /// The name of the output, as the dependency declares it.
   public var file: String
-  /// The folder in `OP_INPUTS`: the dependency as the submitter calls it.
+  /// The folder in `OP_INPUTS`: the dependency as the submitter calls it. Not used for files of the
+  /// submitter, which have none.
   public var folder: String
   /// Whether each element of the dependency has a folder of its own in it, by its index.
   public var isByIndex: Bool
@@ -16,5 +18,14 @@ public struct InputFile: Hashable, Sendable {
     self.file = file
     self.folder = folder
     self.isByIndex = isByIndex
+  }
+
+  /// In place of a dependency, for files of `OperationTemplate.ownFiles`. No operation has this
+  /// name.
+  public static let submitter = "."
+
+  /// A file of the submitter.
+  public static func own(_ name: String) -> InputFile {
+    InputFile(operation: submitter, file: name, folder: submitter, isByIndex: false)
   }
 }

@@ -47,6 +47,8 @@ public enum Limits {
   /// A path in an output's folder: its bytes, and the names in it.
   public static let relativePathBytes = 1_024
   public static let pathDepth = 32
+  /// What names the submitter's files of one operation, as bytes.
+  public static let ownFilesBytes = 256 * 1024
   /// Contents of one worker that the coordinator knows; further ones are fetched by nobody.
   public static let contentsPerWorker = 1_000_000
   /// Holders of a content that its reader is told.

@@ -98,8 +98,11 @@ public struct OperationTemplate: Hashable, Sendable {
   public var labels: [Label]
   /// The secrets of its commands, by position: indices into `GraphSubmission.secrets`.
   public var secrets: [UInt32]
-  /// The files of its dependencies that it reads, at most `Limits.inputFilesPerOperation`.
+  /// The files that it reads, at most `Limits.inputFilesPerOperation`.
   public var inputFiles: [InputFile] = []
+  /// The submitter's files, each as an encoded output that names them: one entry for all elements,
+  /// or one for each; empty: none. Read as the output of a dependency named `InputFile.submitter`.
+  public var ownFiles = ElementArguments()
 
   public init(name: String, count: UInt32 = 1, work: Work) {
     self.name = name
@@ -234,6 +237,17 @@ public struct ElementArguments: Hashable, Sendable {
   /// Calls `body` with the bytes of an element, without a copy.
   public func withBytes<Result>(of element: Int, _ body: (ArraySlice<UInt8>) -> Result) -> Result {
     body(bytes[(element == 0 ? 0 : Int(ends[element - 1]))..<Int(ends[element])])
+  }
+}
+
+extension OperationTemplate {
+  /// The submitter's files of an element, as an encoded output; empty: none.
+  package func ownFiles(of element: Int) -> [UInt8] {
+    switch ownFiles.count {
+    case 0: []
+    case 1: ownFiles[0]
+    default: element < ownFiles.count ? ownFiles[element] : []
+    }
   }
 }
 

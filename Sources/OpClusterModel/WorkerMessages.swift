@@ -242,14 +242,17 @@ public struct ContentHolders: Hashable, Sendable {
   }
 }
 
-/// Somebody may read a content, for `GrantOrder.time` from when the order is taken.
+/// Somebody may read a content, or leave one, for `GrantOrder.time` from when the order is taken.
 public struct GrantOrder: Hashable, Sendable {
   public var digest: ContentDigest
   /// The reader's public key; empty where there are no keys.
   public var reader: [UInt8]
-  public init(digest: ContentDigest, reader: [UInt8]) {
+  /// Whether the content may be left here, and not read.
+  public var mayWrite: Bool
+  public init(digest: ContentDigest, reader: [UInt8], mayWrite: Bool = false) {
     self.digest = digest
     self.reader = reader
+    self.mayWrite = mayWrite
   }
 
   /// How long a grant is valid: longer than any transfer takes that makes progress; a later

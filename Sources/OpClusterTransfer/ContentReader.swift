@@ -1,4 +1,4 @@
-// Whoever reads contents from a store, as its holder knows them. Values.
+// Whoever reads contents from a store or leaves some there, as its holder knows them. Values.
 
 package import OpClusterModel
 package import OpClusterZeroMQ
@@ -12,15 +12,20 @@ package enum ContentReader: Hashable, Sendable {
   package init(_ sender: Sender) { self = sender.key.map(ContentReader.key) ?? .local }
 }
 
-/// The coordinator's word that somebody may read a content until a moment.
+/// The coordinator's word that somebody may read a content, or leave one, until a moment.
 package struct ContentGrant: Hashable, Sendable {
   package var digest: ContentDigest
   package var reader: ContentReader
   package var until: Instant
+  /// Whether it may be left here, and not read.
+  package var mayWrite: Bool
 
-  package init(digest: ContentDigest, reader: ContentReader, until: Instant) {
+  package init(
+    digest: ContentDigest, reader: ContentReader, until: Instant, mayWrite: Bool = false
+  ) {
     self.digest = digest
     self.reader = reader
     self.until = until
+    self.mayWrite = mayWrite
   }
 }

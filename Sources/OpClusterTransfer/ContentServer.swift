@@ -1,7 +1,8 @@
-// Lets others read from a store: one thread with one socket. It knows who may read what, because
-// the coordinator has told; whoever else asks is refused.
+// Lets others read from a store, and leave contents there: one thread with one socket. It knows who
+// may do what, because the coordinator has told; whoever else asks is refused.
 
 package import Logging
+package import OpClusterModel
 package import OpClusterStore
 package import OpClusterSystem
 import OpClusterWire
@@ -18,10 +19,14 @@ package final class ContentServer: Sendable {
 
   /// Starts to listen.
   ///
-  /// - Parameter keys: Our own key, by which readers over TCP know us; nil: there is no TCP.
+  /// - Parameters:
+  ///   - keys: Our own key, by which readers over TCP know us; nil: there is no TCP.
+  ///   - left: Called on the server's thread for each content that somebody has left in the store;
+  ///     it has to stay there.
   /// - Throws: What binding answered.
   package init(
-    _ store: ContentStore, at endpoint: Endpoint, keys: KeyPair?, logger: Logger
+    _ store: ContentStore, at endpoint: Endpoint, keys: KeyPair?, logger: Logger,
+    left: @escaping @Sendable (StoredContent) -> Void = { _ in }
   ) throws(SystemError) {
     let orders = try Mailbox<ServerOrder>(capacity: Self.waitingOrders)
     let opening = try Opening<Endpoint>()
@@ -30,7 +35,8 @@ package final class ContentServer: Sendable {
     let domain = "contents-\(number)"
     thread = try startThread(name: "contents", takesSignals: false) {
       do throws(SystemError) {
-        let loop = try ServerLoop(store, at: endpoint, keys, domain: domain, orders, logger)
+        let loop = try ServerLoop(
+          store, at: endpoint, keys, domain: domain, orders, logger, left)
         opening.succeed(loop.endpoint)
         loop.run()
       } catch {

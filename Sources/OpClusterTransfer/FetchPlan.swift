@@ -349,7 +349,7 @@ struct FetchPlan {
       moveOn(digest, refusal == .busy ? .busy : .notGranted, at: now)
     case .absent: moveOn(digest, .absent, at: now)
     case .damaged: moveOn(digest, .damaged, at: now)
-    case .failed: moveOn(digest, .failed, at: now)
+    case .failed, .full: moveOn(digest, .failed, at: now)
     }
     giveCredit(to: source, at: now)
   }

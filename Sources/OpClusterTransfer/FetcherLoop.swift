@@ -171,6 +171,8 @@ final class FetcherLoop {
       return false
     }
     switch answer {
+    // Nothing was offered.
+    case .wanted, .kept: return false
     case .refused(let number, let refusal):
       plan.refused(refusal, number: number, from: source, at: now)
       return true
@@ -282,6 +284,8 @@ final class HolderLink {
   func nextEvent() -> ConnectionEvent? { socket.nextConnectionEvent() }
   func receive() -> ReceiveResult { socket.receive() }
   func send(_ bytes: [UInt8]) { unsent.append(bytes) }
+  /// Whether so many messages wait already.
+  func isFull(_ messages: Int) -> Bool { unsent.count >= messages }
 
   /// Sends what waits, as far as possible; false: the connection has ended.
   func flush() -> Bool {

@@ -1,5 +1,6 @@
 // The thread of a store's server: takes requests, reads pieces, sends them.
 
+import DequeModule
 import Logging
 import OpClusterModel
 import OpClusterStore
@@ -18,7 +19,14 @@ final class ServerLoop {
   private let gate: Gate?
   private var poller = SocketPoller()
   private var grants = ContentGrants()
+  /// Who may leave what.
+  private var writeGrants = ContentGrants()
   private var transfers = ServedTransfers()
+  private var uploads = Uploads()
+  private let left: @Sendable (StoredContent) -> Void
+  /// Answers that a connection did not take yet, in order: none may get lost, since a writer waits
+  /// for each.
+  private var unsent: [RoutingID: Deque<[UInt8]>] = [:]
   private var now = Instant(nanoseconds: MonotonicClock.now())
   private var nextSweep = Instant.distantPast
   private var isStopped = false
@@ -27,9 +35,11 @@ final class ServerLoop {
 
   init(
     _ store: ContentStore, at endpoint: Endpoint, _ keys: KeyPair?, domain: String,
-    _ orders: Mailbox<ServerOrder>, _ logger: Logger
+    _ orders: Mailbox<ServerOrder>, _ logger: Logger,
+    _ left: @escaping @Sendable (StoredContent) -> Void
   ) throws(SystemError) {
     self.store = store
+    self.left = left
     self.orders = orders
     self.logger = logger
     gate = keys == nil ? nil : try Gate(domain: domain) { _ in false }
@@ -42,8 +52,8 @@ final class ServerLoop {
     _ = poller.add(descriptor: orders.descriptor)
   }
 
-  /// A request is small; whoever sends more is cut off.
-  private static let requestBytes = 4_096
+  /// The largest request brings a piece; whoever sends more is cut off.
+  private static let requestBytes = Limits.contentPieceBytes + 1_024
   /// Pieces that libzmq keeps for one connection.
   private static let waitingPieces = 32
   /// The time between tries to send to a connection that took no more: some pieces' time.
@@ -54,6 +64,8 @@ final class ServerLoop {
   /// A reader that has done nothing for so long has gone, or has other plans.
   private static let silence = OpClusterModel.Span.seconds(60)
   private static let requestsPerTurn = 256
+  /// Of one connection: several for each of its transfers.
+  private static let unsentAnswers = 8 * Limits.transfersPerReader
   private static let piecesPerTurn = 16
 
   func run() {
@@ -61,16 +73,19 @@ final class ServerLoop {
       wait()
       takeOrders()
       if grants.endOld(at: now) { areReadersNew = true }
+      if writeGrants.endOld(at: now) { areReadersNew = true }
       tellGate()
       _ = socket.countConnections(most: Limits.peersPerSocket)
       takeRequests()
       endSilent()
+      sendAnswers()
       sendPieces()
     }
   }
 
   private func wait() {
-    let pause = transfers.hasTurns ? .zero : transfers.hasBlocked ? Self.pause : Self.turn
+    let isBlocked = transfers.hasBlocked || !unsent.isEmpty
+    let pause = transfers.hasTurns ? .zero : isBlocked ? Self.pause : Self.turn
     do throws(SystemError) {
       _ = try poller.wait(until: (now + pause).nanoseconds)
     } catch {
@@ -87,12 +102,16 @@ final class ServerLoop {
       switch order {
       case .stop: isStopped = true
       case .grant(let more):
-        for grant in more where !grants.add(grant) {
-          logger.warning("too many grants; a reader of \(grant.digest.short) is refused")
+        for grant in more {
+          let isKnown = grant.mayWrite ? writeGrants.add(grant) : grants.add(grant)
+          if !isKnown {
+            logger.warning("too many grants; whoever asks for \(grant.digest.short) is refused")
+          }
         }
         areReadersNew = true
       case .revoke(let reader):
         grants.revoke(reader)
+        writeGrants.revoke(reader)
         transfers.endAll(of: reader)
         areReadersNew = true
       }
@@ -106,6 +125,7 @@ final class ServerLoop {
       areReadersNew = false
       var keys: Set<PublicKey> = []
       for case .key(let key) in grants.readers { keys.insert(key) }
+      for case .key(let key) in writeGrants.readers { keys.insert(key) }
       gate.admit { [keys] in keys.contains($0) }
     }
     gate.open(until: (now + Self.gateTime).nanoseconds)
@@ -115,6 +135,7 @@ final class ServerLoop {
     guard now >= nextSweep else { return }
     nextSweep = now + Self.silence / 6
     transfers.endSilent(since: now - Self.silence)
+    uploads.endSilent(at: now)
   }
 
   // MARK: - Requests
@@ -146,8 +167,66 @@ final class ServerLoop {
       transfers.addCredit(
         bytes, to: TransferID(connection: sender.connection, number: number), at: now)
     case .stop(let number):
-      transfers.end(TransferID(connection: sender.connection, number: number))
+      let id = TransferID(connection: sender.connection, number: number)
+      transfers.end(id)
+      uploads.stop(id)
+    case .offer(let number, let content):
+      let id = TransferID(connection: sender.connection, number: number)
+      answer(id, offered(content, id, ContentReader(sender)))
+    case .piece(let number, let offset, let bytes):
+      take(bytes, at: offset, TransferID(connection: sender.connection, number: number))
     }
+  }
+
+  // MARK: - What others leave
+
+  private func offered(
+    _ content: StoredContent, _ id: TransferID, _ writer: ContentReader
+  ) -> Uploads.Answer {
+    guard writeGrants.allows(writer, content.digest, at: now) else {
+      return .refused(.notGranted)
+    }
+    if store.keep(content.digest) { return .kept(content) }
+    do throws(StoreError) {
+      return try uploads.offer(content, id, to: store, at: now)
+    } catch {
+      return .refused(refusal(error))
+    }
+  }
+
+  private func take(_ bytes: [UInt8], at offset: Int64, _ id: TransferID) {
+    do throws(StoreError) {
+      guard let next = try uploads.take(bytes, at: offset, id, at: now) else {
+        return cut(id.connection, "sent bytes that were not wanted")
+      }
+      answer(id, next)
+    } catch {
+      answer(id, .refused(refusal(error)))
+    }
+  }
+
+  private func refusal(_ error: StoreError) -> ContentRefusal {
+    switch error {
+    case .full: return .full
+    case .different: return .damaged
+    default:
+      logger.error("\(error)")
+      return .failed
+    }
+  }
+
+  private func answer(_ id: TransferID, _ answer: Uploads.Answer) {
+    let message: ContentAnswer
+    switch answer {
+    case .nothing: return
+    case .wanted(let offset, let credit):
+      message = .wanted(number: id.number, offset: offset, credit: credit)
+    case .kept(let content):
+      left(content)
+      message = .kept(number: id.number)
+    case .refused(let refusal): message = .refused(number: id.number, refusal)
+    }
+    send(message, to: id.connection)
   }
 
   /// Ends the transfers of a connection that does not keep the rules. Called right after its
@@ -188,9 +267,31 @@ final class ServerLoop {
   }
 
   private func answer(_ id: TransferID, _ refusal: ContentRefusal) {
-    // A reader that does not take its refusals loses its connection by its own patience.
-    _ = socket.send(
-      Wire.encode(.refused(number: id.number, refusal)), to: id.connection)
+    send(.refused(number: id.number, refusal), to: id.connection)
+  }
+
+  private func send(_ message: ContentAnswer, to connection: RoutingID) {
+    let bytes = Wire.encode(message)
+    if unsent[connection] == nil {
+      switch socket.send(bytes, to: connection) {
+      case .sent, .unreachable, .failed: return
+      case .wouldBlock: break
+      }
+    }
+    // Who asks more often than that, and takes no answer, will not get one.
+    guard unsent[connection]?.count ?? 0 < Self.unsentAnswers else { return }
+    unsent[connection, default: []].append(bytes)
+  }
+
+  /// Costs the connections that took no more, and what they take now.
+  private func sendAnswers() {
+    for connection in unsent.keys {
+      while let bytes = unsent[connection]?.first {
+        if case .wouldBlock = socket.send(bytes, to: connection) { break }
+        _ = unsent[connection]?.popFirst()
+      }
+      if unsent[connection]?.isEmpty == true { unsent[connection] = nil }
+    }
   }
 
   // MARK: - Pieces

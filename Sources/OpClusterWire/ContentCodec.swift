@@ -22,6 +22,16 @@ extension ContentRequest: WireConvertible {
     case .stop(let number):
       proto.stop = ProtoContentStop()
       proto.stop.number = number
+    case .offer(let number, let content):
+      proto.offer = ProtoContentOffer()
+      proto.offer.number = number
+      proto.offer.digest = data(content.digest.bytes)
+      proto.offer.size = content.size
+    case .piece(let number, let offset, let bytes):
+      proto.piece = ProtoContentPiece()
+      proto.piece.number = number
+      proto.piece.offset = offset
+      proto.piece.bytes = data(bytes)
     }
     return proto
   }
@@ -39,6 +49,16 @@ extension ContentRequest: WireConvertible {
       self = .credit(
         number: credit.number, bytes: try contentBytes(credit.bytes, "credit.bytes"))
     case .stop(let stop): self = .stop(number: stop.number)
+    case .offer(let offer):
+      self = .offer(
+        number: offer.number,
+        StoredContent(
+          digest: try digest(offer.digest, "offer.digest"),
+          size: try contentBytes(offer.size, "offer.size")))
+    case .piece(let piece):
+      self = .piece(
+        number: piece.number, offset: try contentBytes(piece.offset, "piece.offset"),
+        try opaque(piece.bytes, Limits.contentPieceBytes, "piece.bytes"))
     case nil: throw WireError("body", .missing)
     }
   }
@@ -114,14 +134,21 @@ extension ProtoContents {
   }
 
   func words(_ limit: Int, _ field: String) throws(WireError) -> [StoredContent] {
-    let all = try OpClusterWire.digests(digests, limit, field)
-    try checkEqual(sizes.count, all.count, field)
-    var contents: [StoredContent] = []
-    for (digest, size) in zip(all, sizes) {
-      contents.append(StoredContent(digest: digest, size: try contentBytes(size, field)))
-    }
-    return contents
+    try contents(digests, sizes, limit, field)
   }
+}
+
+/// Digests one behind the other, and a size for each.
+func contents(
+  _ column: Data, _ sizes: [UInt64], _ limit: Int, _ field: String
+) throws(WireError) -> [StoredContent] {
+  let all = try digests(column, limit, field)
+  try checkEqual(sizes.count, all.count, field)
+  var contents: [StoredContent] = []
+  for (digest, size) in zip(all, sizes) {
+    contents.append(StoredContent(digest: digest, size: try contentBytes(size, field)))
+  }
+  return contents
 }
 
 /// Each source once: many contents of one message are at few workers.
@@ -172,18 +199,23 @@ extension ProtoContentGrants {
       reader.append(position)
     }
     digests = column(grants.map(\.digest))
+    if grants.contains(where: \.mayWrite) { mayWrite = grants.map(\.mayWrite) }
   }
 
   func words(_ limit: Int) throws(WireError) -> [GrantOrder] {
     let all = try OpClusterWire.digests(digests, limit, "grants.digests")
     try checkCount(readers.count, limit, "grants.readers")
     try checkEqual(reader.count, all.count, "grants.reader")
+    if !mayWrite.isEmpty { try checkEqual(mayWrite.count, all.count, "grants.may_write") }
     var keys: [[UInt8]] = []
     for reader in readers { keys.append(try key(reader, "grants.readers")) }
     var grants: [GrantOrder] = []
-    for (digest, position) in zip(all, reader) {
+    for (at, (digest, position)) in zip(all, reader).enumerated() {
       guard Int(position) < keys.count else { throw WireError("grants.reader", .outOfRange) }
-      grants.append(GrantOrder(digest: digest, reader: keys[Int(position)]))
+      grants.append(
+        GrantOrder(
+          digest: digest, reader: keys[Int(position)],
+          mayWrite: !mayWrite.isEmpty && mayWrite[at]))
     }
     return grants
   }
@@ -227,6 +259,15 @@ extension ContentAnswer {
       head.number = number
       head.refusal = ProtoContentAnswer.Refusal(rawValue: refusal.rawValue) ?? .failed
       return bytes(of: head)
+    case .wanted(let number, let offset, let credit):
+      head.number = number
+      head.offset = offset
+      head.credit = credit
+      return bytes(of: head)
+    case .kept(let number):
+      head.number = number
+      head.isKept = true
+      return bytes(of: head)
     case .piece(let number, let offset, let piece):
       head.number = number
       head.offset = offset
@@ -250,6 +291,16 @@ extension ContentAnswer {
     let proto = try parsed(ProtoContentAnswer.self, encoded, "content answer")
     guard proto.refusal == .unspecified else {
       self = .refused(number: proto.number, ContentRefusal(proto: proto.refusal))
+      return
+    }
+    if proto.isKept {
+      self = .kept(number: proto.number)
+      return
+    }
+    if proto.credit != 0 {
+      self = .wanted(
+        number: proto.number, offset: try contentBytes(proto.offset, "answer.offset"),
+        credit: try contentBytes(proto.credit, "answer.credit"))
       return
     }
     self = .piece(

@@ -101,8 +101,8 @@ extension Shape {
       one(30), one(32)),
   ])
   /// `ContentRequest`
-  /// Fields: 1 wish, 2 credit, 3 stop.
-  static let contentRequest = Shape([one(1), one(2), one(3)])
+  /// Fields: 1 wish, 2 credit, 3 stop, 4 offer, 5 piece.
+  static let contentRequest = Shape([one(1), one(2), one(3), one(4), one(5)])
   /// `Blocks`
   /// Fields of a block: 1 command, 2 call with its type, 3 filled_call with its type and input.
   static let blocks = Shape([

@@ -1,5 +1,6 @@
-// The floor of transfers: the same bytes from one process to another over libzmq with CURVE, read by
-// nobody; and the same bytes copied on the disk. Each end is a program of its own, as workers are.
+// The floor of transfers: the same bytes from one process to another over libzmq with CURVE, read
+// by nobody; and the same bytes copied on the disk. Each end is a program of its own, as workers
+// are.
 
 import ArgumentParser
 import FoundationEssentials

@@ -16,7 +16,7 @@ extension MessageGenerator {
     default: .reply(RequestID(number()), reply(kind))
     }
   }
-  package static let clientAnswerKinds = 23
+  package static let clientAnswerKinds = 24
 
   private mutating func reply(_ kind: Int) -> ClientReply {
     switch kind {
@@ -65,6 +65,8 @@ extension MessageGenerator {
         many { generator in
           ContentHolders(digest: generator.content().digest, sources: [generator.source()])
         })
+    case 22:
+      .placed(many { ContentHolders(digest: $0.content().digest, sources: [$0.source()]) })
     default: .subscribed(since: number())
     }
   }

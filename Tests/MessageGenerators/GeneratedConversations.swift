@@ -84,9 +84,11 @@ extension MessageGenerator {
   }
 
   package mutating func contentRequest() -> ContentRequest {
-    switch below(3) {
+    switch below(5) {
     case 0: .stop(number: number())
     case 1: .credit(number: number(), bytes: content().size)
+    case 2: .offer(number: number(), content())
+    case 3: .piece(number: number(), offset: content().size, bytes(300))
     default:
       .wish(
         number: number(),
@@ -95,9 +97,13 @@ extension MessageGenerator {
   }
 
   package mutating func contentAnswer() -> ContentAnswer {
-    bool()
-      ? .refused(number: number(), member(ContentRefusal.self))
-      : .piece(number: number(), offset: content().size, bytes(300))
+    switch below(4) {
+    case 0: .refused(number: number(), member(ContentRefusal.self))
+    case 1: .kept(number: number())
+    case 2:
+      .wanted(number: number(), offset: content().size, credit: max(1, content().size))
+    default: .piece(number: number(), offset: content().size, bytes(300))
+    }
   }
 
   package mutating func operationOutput() -> OperationOutput {
@@ -134,7 +140,10 @@ extension MessageGenerator {
         digest: generator.content().digest,
         sources: [generator.source()] + generator.many(Limits.holdersTold - 1) { $0.source() })
     }
-    orders.grants = many { GrantOrder(digest: $0.content().digest, reader: $0.source().key) }
+    orders.grants = many {
+      GrantOrder(
+        digest: $0.content().digest, reader: $0.source().key, mayWrite: $0.below(4) == 0)
+    }
     orders.released = many { $0.content().digest }
     orders.retained = many { $0.content().digest }
     orders.revoked = many { $0.content().digest.bytes }
@@ -205,7 +214,7 @@ extension MessageGenerator {
     }
   }
 
-  /// `kind` from 0 to 34: hello and the requests.
+  /// `kind` from 0 to 36: hello and the requests.
   package mutating func clientMessage(_ kind: Int) -> ClientMessage {
     if kind == 0 { return .hello(ClientHello(versions: versions(), build: text())) }
     if kind == 32 { return .request(RequestID(number()), .resumeWorker(text())) }
@@ -214,10 +223,15 @@ extension MessageGenerator {
       return .request(
         RequestID(number()), .locate(many { $0.content().digest }, reader: []))
     }
+    if kind == 36 {
+      return .request(
+        RequestID(number()),
+        .place(many { $0.content() }, avoided: many { $0.text() }, writer: []))
+    }
     if kind == 34 { return .request(RequestID(number()), .removeGraphs(many { $0.graph() })) }
     return .request(RequestID(number()), kind <= 17 ? steering(kind) : reading(kind))
   }
-  package static let clientMessageKinds = 36
+  package static let clientMessageKinds = 37
 
   private mutating func steering(_ kind: Int) -> ClientRequest {
     switch kind {

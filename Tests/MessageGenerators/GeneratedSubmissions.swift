@@ -57,12 +57,16 @@ extension MessageGenerator {
     template.labels = labels()
     if below(8) == 0 { template.secrets = many { $0.number() } }
     template.inputFiles = inputFiles()
+    if below(6) == 0 {
+      for _ in 0..<(bool() ? 1 : template.count) { template.ownFiles.append(bytes()) }
+    }
     return template
   }
 
   package mutating func inputFiles() -> [InputFile] {
     many { generator in
-      InputFile(
+      if generator.below(4) == 0 { return .own(generator.fileName()) }
+      return InputFile(
         operation: generator.text(), file: generator.fileName(), folder: generator.fileName(),
         isByIndex: generator.bool())
     }

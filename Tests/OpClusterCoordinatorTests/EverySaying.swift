@@ -11,7 +11,7 @@ struct EverySaying {
     case workerHello, workerWord, clientHello
     case submit, enqueue, cancel, cancelQueue, suspendGraphs, createQueue, changeQueue, removeQueue
     case addDependency, removeDependency, setPriority, hold, setQueue, addBlocks, beginWait, endWait
-    case drainWorker, resumeWorker, forgetWorker, removeGraphs
+    case drainWorker, resumeWorker, forgetWorker, removeGraphs, place
     case graphs, operations, structure, explain, submission, queues, workers, configuration, ping
     case enrol, log, locate
     case subscribe, grantCredit, unsubscribe
@@ -32,7 +32,7 @@ struct EverySaying {
       [.observer, .submitter, .admin]
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
-      .beginWait, .endWait, .removeGraphs:
+      .beginWait, .endWait, .removeGraphs, .place:
       [.submitter, .admin]
     case .drainWorker, .resumeWorker, .forgetWorker: [.admin]
     case .enrol: []
@@ -71,6 +71,7 @@ struct EverySaying {
     case .resumeWorker: .resumeWorker
     case .forgetWorker: .forgetWorker
     case .removeGraphs: .removeGraphs
+    case .place: .place
     case .graphs: .graphs
     case .operations: .operations
     case .structure: .structure
@@ -135,6 +136,7 @@ struct EverySaying {
     case .log:
       .log(AttemptSelection(operation: operation), .standardOutput, offset: 0, maximumBytes: 1)
     case .locate: .locate([], reader: [])
+    case .place: .place([], avoided: [], writer: [])
     case .subscribe: .subscribe(EventSubscription(number: 1, selection: all))
     case .grantCredit: .grantCredit(subscription: 1, events: 1)
     case .unsubscribe: .unsubscribe(subscription: 1)

@@ -50,10 +50,10 @@ import Testing
         maximumBytes: 10),
       .subscribe(EventSubscription(number: 1, selection: all, since: 0, backlogOnly: true)),
       .grantCredit(subscription: 1, events: 1_000), .unsubscribe(subscription: 1),
-      .locate([], reader: []),
+      .locate([], reader: []), .place([], avoided: [], writer: []),
     ]
     let kinds = Set(list.map { Self.kind($0) })
-    #expect(kinds == Set(0..<35), "not all kinds are asked")
+    #expect(kinds == Set(0..<36), "not all kinds are asked")
     return list
   }
 
@@ -94,6 +94,7 @@ import Testing
     case .forgetWorker: 32
     case .removeGraphs: 33
     case .locate: 34
+    case .place: 35
     }
   }
 

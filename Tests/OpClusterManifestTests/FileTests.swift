@@ -103,6 +103,82 @@ import Testing
     #expect(fine.errors == [])
     #expect(
       compile(Self.manifest("outputs: {files: {\(names(most + 1))}}", "needs: make")).errors
-        == ["an operation has at most \(most) output files"])
+        == ["'files' of outputs has more than \(most) names"])
+  }
+
+  // MARK: - Files of the submitter
+
+  @Test func ownFilesOfElements() throws {
+    let compiled = compile(
+      """
+      version: 1
+      params: {base: {type: string, default: data}}
+      files: [common.txt]
+      operations:
+        one: {run: x, inputs: {ref: ref.fa, all: "reads/*.fq"}}
+        each:
+          matrix: {sample: [a, b], lane: [1, 2]}
+          run: x
+          inputs:
+            reads: "${{ params.base }}/${{ matrix.sample }}.${{ matrix.lane }}.${{ index }}.fq"
+            ref: ref.fa
+        joined: {barrier: true, needs: one}
+      """)
+    #expect(compiled.errors == [])
+    let common = OwnFileWishes.Wish(path: "common.txt", in: "/base")
+    let reference = OwnFileWishes.Wish(name: "ref", path: "ref.fa", in: "/base")
+    #expect(compiled.result.ownFiles.map(\.operation) == ["one", "each"])
+    #expect(
+      compiled.result.ownFiles[0].lists == [
+        [common, reference, OwnFileWishes.Wish(name: "all", path: "reads/*.fq", in: "/base")]
+      ])
+    let each = ["a.1.1", "a.2.2", "b.1.3", "b.2.4"].map { name in
+      [
+        common, OwnFileWishes.Wish(name: "reads", path: "data/\(name).fq", in: "/base"), reference,
+      ]
+    }
+    #expect(compiled.result.ownFiles[1].lists == each)
+    #expect(compiled.result.ownFiles[1].template == 1)
+    #expect(try compiled.template("each").wantsInputs)
+    #expect(try compiled.command("one").workingDirectory == "")
+  }
+
+  @Test(arguments: [
+    ("inputs: [a]", "'inputs' is a mapping of names to paths"),
+    ("inputs: {../a: x}", "'../a' cannot name a file"),
+    ("inputs: {a: ''}", "a file needs a path"),
+    ("inputs: {a: '${{ needs.make.outputs.x }}'}", "the path of a file must be known when"),
+    ("inputs: {a: [x]}", "the input 'a' must be a text"),
+  ])
+  func mistakesOfInputs(read: String, message: String) {
+    let errors = compile(
+      Self.manifest("outputs: [x]", "needs: make, \(read)")).errors
+    #expect(errors.contains { $0.hasPrefix(message) }, "\(errors)")
+  }
+
+  @Test func onlyCommandsReadOwnFiles() {
+    let compiled = compile(
+      """
+      version: 1
+      operations:
+        read: {call: {type: t}, inputs: {a: b}}
+        blocks: {blocks: [x], inputs: {a: b}}
+        plain: {run: x}
+      """)
+    #expect(
+      compiled.errors == [
+        "'inputs' has no meaning for a call", "'inputs' has no meaning for blocks",
+      ])
+  }
+
+  @Test func filesOfTheWholeGraphDoNotDiffer() {
+    let compiled = compile(
+      """
+      version: 1
+      files: ["${{ item }}.fq"]
+      operations:
+        read: {run: x, array: {items: [a]}}
+      """)
+    #expect(compiled.errors == ["the path of a file must be known when the graph is submitted"])
   }
 }

@@ -114,6 +114,9 @@ struct JSONSchema {
     case "minProperties":
       if case .object(let members) = value { return Double(members.count) >= rule.number ?? 0 }
       return true
+    case "maxProperties":
+      if case .object(let members) = value { return Double(members.count) <= rule.number ?? 0 }
+      return true
     case "minLength": return value.text.map { Double($0.count) >= rule.number ?? 0 } ?? true
     case "pattern":
       return try value.text.map { try $0.contains(Regex(rule.text ?? "")) } ?? true

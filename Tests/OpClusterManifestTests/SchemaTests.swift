@@ -61,6 +61,8 @@ import Testing
     ("root", "$schema: x", "$schema: [x]"), ("root", "name: n", "name: 'a b'"),
     ("root", "description: d", "description: {}"), ("root", "labels: {a: 1}", "labels: {1: a}"),
     ("root", "params: {a: 1}", "params: {A: 1}"),
+    ("root", "files: ['reads/*.fq']", "files: {a: b}"),
+    ("operation", "inputs: {a: b}", "inputs: [a]"),
     (
       "root", "params: {a: {type: int, default: 1, choices: [1, 2], pattern: '.', help: h}}",
       "params: {a: {type: x}}"

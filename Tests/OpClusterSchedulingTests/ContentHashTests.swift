@@ -18,6 +18,7 @@ import Testing
     template.indexRuns = [IndexRun(first: 2, count: 3, step: 4)]
     template.payload = [1]
     template.elementArguments = ElementArguments(bytes: [1, 2], ends: [1, 2]) ?? .init()
+    template.ownFiles = ElementArguments(bytes: [3], ends: [1]) ?? .init()
     template.qos = .utility
     template.demand = Resources(custom: [.init(name: "licence", amount: ResourceAmount(1))])
     template.requirements = [LabelRequirement(key: "os", values: ["linux"])]
@@ -181,6 +182,12 @@ import Testing
     "templates.fillsInput": template { $0.fillsInput = true },
     "templates.isExclusive": template { $0.isExclusive = true },
     "templates.secrets": template { $0.secrets = [1] },
+    "templates.ownFiles.bytes": template {
+      $0.ownFiles = ElementArguments(bytes: [4], ends: [1]) ?? .init()
+    },
+    "templates.ownFiles.ends": template {
+      $0.ownFiles = ElementArguments(bytes: [3], ends: [0, 1]) ?? .init()
+    },
     "templates.inputFiles.operation": template { $0.inputFiles[0].operation = "b" },
     "templates.inputFiles.file": template { $0.inputFiles[0].file = "g" },
     "templates.inputFiles.folder": template { $0.inputFiles[0].folder = "b" },

@@ -331,6 +331,107 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
+  // MARK: - Files of the submitter
+
+  private static func named(_ contents: StoredContent...) -> [UInt8] {
+    var bytes: [UInt8] = []
+    for content in contents {
+      bytes += [5 << 3 | 2, 39, 1 << 3 | 2, 32] + content.digest.bytes
+      bytes += [2 << 3, UInt8(content.size), 3 << 3 | 2, 1, UInt8(ascii: "f")]
+    }
+    return bytes
+  }
+
+  /// `read` of the submitter's files: the same for all, or each its own.
+  private static func reading(_ files: [[UInt8]], _ count: UInt32) -> GraphSubmission {
+    var read = noops("read", count)
+    read.isArray = true
+    read.work = .command
+    read.wantsInputs = true
+    for file in files { read.ownFiles.append(file) }
+    read.inputFiles = [.own("f")]
+    var graph = GraphSubmission(name: "g")
+    graph.templates = [read]
+    return graph
+  }
+
+  private static func place(
+    _ contents: [StoredContent], avoided: [String] = [], _ world: inout World
+  ) -> [ContentHolders]? {
+    guard
+      case .placed(let places)? = world.ask(.place(contents, avoided: avoided, writer: [7]))
+    else { return nil }
+    return places
+  }
+
+  /// They stay for the life of the graph, and begin where they lie.
+  @Test(arguments: [false, true]) func ownFilesStayAndArePlaced(_ isEachItsOwn: Bool) throws {
+    var world = Self.world(["a", "b"])
+    let contents = [try Self.content(1), try Self.content(2)]
+    for at in 0...1 {
+      world.workers[at].held = [contents[at]]
+      world.report(at)
+      #expect(world.workers[at].released == [contents[at].digest], "nobody reads it yet")
+    }
+    let files =
+      isEachItsOwn ? contents.map { Self.named($0) } : [Self.named(contents[0], contents[1])]
+    world.ask(.submit(Self.reading(files, 2)))
+    for at in 0...1 { #expect(world.workers[at].retained == [contents[at].digest]) }
+    let assigned = world.workers.map { $0.assigned.map(\.attempt.operation.index) }
+    if isEachItsOwn { #expect(assigned == [[0], [1]]) }
+    let inputs = world.workers.flatMap(\.assigned).flatMap(\.inputs)
+    #expect(inputs.map(\.name) == [InputFile.submitter, InputFile.submitter])
+    #expect(world.replayed().state.pins.counts == world.scheduler.state.pins.counts)
+    var restored = Scheduler()
+    restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
+    #expect(restored.state.pins.counts == world.scheduler.state.pins.counts)
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers.isEmpty && world.scheduler.state.pins.isEmpty)
+    for at in 0...1 { #expect(world.workers[at].released.count == 2) }
+    #expect(world.brokenInvariant == nil)
+  }
+
+  @Test func ownFilesAreForAllOrForEach() throws {
+    var world = Self.world(["a"])
+    let file = Self.named(try Self.content(1))
+    let reply = world.ask(.submit(Self.reading([file, file], 3)))
+    guard case .refused(let refusal)? = reply else {
+      Issue.record("two entries for three elements")
+      return
+    }
+    #expect(refusal.code == .badRequest)
+  }
+
+  /// Each content goes to the worker with the least so far; what somebody has goes nowhere.
+  @Test func filesAreSpreadOverTheStores() throws {
+    var world = Self.world(["a", "b"])
+    Self.join("c", hasStore: false, &world)
+    let known = try Self.content(9)
+    world.workers[0].held = [known]
+    world.report(0)
+    let contents = [
+      try Self.content(1, size: 100), try Self.content(2, size: 60), try Self.content(3, size: 60),
+    ]
+    let places = Self.place(contents + [known], &world)
+    #expect(places?.map(\.digest) == contents.map(\.digest))
+    #expect(places?.map { $0.sources.map(\.worker) } == [["a"], ["b"], ["b"]])
+    #expect(
+      world.workers[0].grants == [
+        GrantOrder(digest: contents[0].digest, reader: [7], mayWrite: true)
+      ])
+    let others = Self.place(contents, avoided: ["b"], &world)
+    #expect(others?.allSatisfy { $0.sources.map(\.worker) == ["a"] } == true)
+    guard
+      case .refused(let refusal)? = world.ask(
+        .place(contents, avoided: ["a", "b"], writer: []))
+    else {
+      Issue.record("c has no store")
+      return
+    }
+    #expect(refusal.code == .workerUnavailable)
+    #expect(Self.place([known], avoided: ["a", "b"], &world) == [])
+  }
+
   // MARK: - Where operations begin
 
   /// `make` at a worker, and `read` anywhere, held until the test lets it go.
@@ -370,7 +471,9 @@ import Testing
   }
 
   private static func explanation(_ id: OperationID, _ world: inout World) -> [String] {
-    guard case .explanations(let rows, _)? = world.ask(.explain(.graph(id.graph))) else { return [] }
+    guard case .explanations(let rows, _)? = world.ask(.explain(.graph(id.graph))) else {
+      return []
+    }
     return rows.filter { $0.operation == id }.flatMap(\.lines).map(\.text)
   }
 
@@ -431,7 +534,7 @@ import Testing
 
   @Test func sizesAreAddedUpWithoutATrap() throws {
     var places = InputPlaces()
-    for _ in 0..<10_000 { places.add(Limits.contentBytes, at: [1]) }
+    for _ in 0..<10_000 { places.noteContent(Limits.contentBytes, at: [1]) }
     #expect(places.bytes == 1 << 56 && places.missing(at: 1) == 0)
     #expect(places.bytes.inBinaryUnits == "65536 TiB")
     let texts = [Int64(0), 1_023, 1_024, 1_536, 102_400, 1 << 30].map(\.inBinaryUnits)

@@ -205,6 +205,7 @@ private struct World {
         connections[source]?.transfers[number]?.credit += bytes
       case .send(let source, .stop(let number)):
         connections[source]?.transfers[number] = nil
+      case .send(_, .offer), .send(_, .piece): Issue.record("a reader leaves nothing")
       }
     }
     for connection in connections.values {

@@ -155,7 +155,8 @@ private final class Liar: Sendable {
           }
           let lie = [UInt8](repeating: 0, count: Int(wish.credit))
           _ = socket.send(
-            Wire.encode(.piece(number: number, offset: wish.offset, lie)), to: sender.connection)
+            Wire.encode(ContentAnswer.piece(number: number, offset: wish.offset, lie)),
+            to: sender.connection)
         }
       }
     } catch {

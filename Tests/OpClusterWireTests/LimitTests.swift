@@ -50,6 +50,9 @@ import Testing
     expectLimit(Limits.elementArgumentBytes) { size in
       submission { $0.elementArguments.append(Array(repeating: 1, count: size)) }
     }
+    expectLimit(Limits.ownFilesBytes) { size in
+      submission { $0.ownFiles.append(Array(repeating: 1, count: size)) }
+    }
     expectLimit(Limits.labelBytes) { size in
       submission { $0.labels = [Label(key: "k", value: text(size))] }
     }

@@ -2,6 +2,7 @@
 // commands leave go in, and come out as files. What it does to the disk is the worker's.
 
 import Glibc
+import OpClusterFolders
 package import OpClusterModel
 import OpClusterOperations
 import OpClusterSystem

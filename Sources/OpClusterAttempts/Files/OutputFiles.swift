@@ -2,6 +2,7 @@
 // with the rights of the operation's account: a link leads nowhere that it could not go itself.
 
 import Glibc
+import OpClusterFolders
 import OpClusterModel
 import OpClusterProcesses
 import OpClusterSystem
@@ -23,13 +24,15 @@ struct OutputFilePromise: Sendable {
   /// - Throws: If one is missing, is no file, or there are too many.
   func find() throws(AttemptProblem) -> [FoundFile] {
     let found = asAccount { () -> Result<[FoundFile], AttemptProblem> in
-      var search = OutputFileSearch()
-      do throws(AttemptProblem) {
-        for file in files { try search.find(file, in: folder) }
-        return .success(search.found)
-      } catch {
-        return .failure(error)
+      var search = FileSearch(atMost: Limits.contentsPerOutput)
+      for file in files {
+        do throws(FileSearchError) {
+          try search.find(file.name, file.path, in: folder)
+        } catch {
+          return .failure(error.problem(of: file.name))
+        }
       }
+      return .success(search.found)
     }
     return try found.get().get()
   }
@@ -58,119 +61,23 @@ struct OutputFilePromise: Sendable {
   }
 }
 
-/// A file where a command has left it.
-struct FoundFile: Sendable {
-  /// The output that it belongs to.
-  var name: String
-  /// `StoredFile.path`
-  var path: String
-  /// On this machine, absolute.
-  var place: String
-  var isExecutable: Bool
-}
-
-/// Walks folders as far as the limits of an output go.
-private struct OutputFileSearch {
-  private(set) var found: [FoundFile] = []
-
-  mutating func find(_ file: OutputFilePromise.File, in folder: String) throws(AttemptProblem) {
-    let place = file.path.hasPrefix("/") ? file.path : "\(folder)/\(file.path)"
-    let before = found.count
-    // A file whose name looks like a pattern is that file.
-    if let kind = FileKind(ofTarget: place) {
-      try add(file.name, kind, at: place, path: "")
-    } else if FileNamePattern.isPattern(file.path) {
-      try addMatches(of: place, file.name)
-    } else {
-      throw .badOutput("the output file '\(file.name)' was promised and is not there: \(place)")
+extension FileSearchError {
+  fileprivate func problem(of name: String) -> AttemptProblem {
+    switch self {
+    case .missing(let place):
+      .badOutput("the output file '\(name)' was promised and is not there: \(place)")
+    case .nothing(let place):
+      .badOutput("the output file '\(name)' was promised, and nothing is there: \(place)")
+    case .tooMany:
+      .badOutput(
+        "the output files are more than \(Limits.contentsPerOutput); put them into an archive")
+    case .tooDeep(let place):
+      .badOutput("the path of the output '\(place)' is too long or too deep")
+    case .strange(let place):
+      .badOutput(
+        "the output '\(place)' is neither a file nor a folder: only these are kept, and links to "
+          + "files")
+    case .machine(let error): .badOutput("an output file: \(error)")
     }
-    if found.count == before {
-      throw .badOutput(
-        "the output file '\(file.name)' was promised, and nothing is there: \(place)")
-    }
-  }
-
-  /// Level by level, each complete before the next. Costs the names of the folders on the way.
-  private mutating func addMatches(of pattern: String, _ name: String) throws(AttemptProblem) {
-    let parts = pattern.split(separator: "/").map(String.init)
-    let fixed = parts.prefix { !FileNamePattern.isPattern($0) }
-    var level = [(place: fixed.reduce("") { "\($0)/\($1)" }, path: "")]
-    for part in parts.dropFirst(fixed.count) {
-      var next: [(place: String, path: String)] = []
-      for folder in level {
-        let pattern = FileNamePattern(part)
-        for entry in try names(in: folder.place, where: pattern.matches) {
-          let path = folder.path.isEmpty ? entry : "\(folder.path)/\(entry)"
-          next.append(("\(folder.place)/\(entry)", path))
-        }
-        try check(next.count)
-      }
-      level = next
-    }
-    for (place, path) in level {
-      guard let kind = FileKind(ofTarget: place) else { throw strange(place) }
-      try add(name, kind, at: place, path: path)
-    }
-  }
-
-  private mutating func add(
-    _ name: String, _ kind: FileKind, at place: String, path: String
-  ) throws(AttemptProblem) {
-    switch kind {
-    case .file(let isExecutable):
-      try check(path, place)
-      found.append(
-        FoundFile(name: name, path: path, place: place, isExecutable: isExecutable))
-      try check(found.count)
-    case .folder: try addTree(name, place, path)
-    case .other: throw strange(place)
-    }
-  }
-
-  private mutating func addTree(
-    _ name: String, _ folder: String, _ path: String
-  ) throws(AttemptProblem) {
-    try check(path, folder)
-    for entry in try names(in: folder, where: { _ in true }) {
-      let place = "\(folder)/\(entry)"
-      // Links to files are those files; links to folders could lead in a circle.
-      let target = FileKind(ofTarget: place).flatMap { $0.isFile ? $0 : nil }
-      guard let kind = FileKind(of: place) ?? target else { throw strange(place) }
-      try add(name, kind, at: place, path: path.isEmpty ? entry : "\(path)/\(entry)")
-    }
-  }
-
-  private func names(
-    in folder: String, where isWanted: (String) -> Bool
-  ) throws(AttemptProblem) -> [String] {
-    let names: [String]?
-    do throws(SystemError) {
-      names = try FileTree.names(
-        in: folder, atMost: Limits.contentsPerOutput, where: isWanted)
-    } catch {
-      throw .badOutput("an output file: \(error)")
-    }
-    guard let names else { throw tooMany }
-    return names
-  }
-
-  private func check(_ path: String, _ place: String) throws(AttemptProblem) {
-    guard !path.isEmpty, !RelativePath.isValid(path) else { return }
-    throw .badOutput("the path of the output '\(place)' is too long or too deep")
-  }
-
-  private func check(_ count: Int) throws(AttemptProblem) {
-    if count > Limits.contentsPerOutput { throw tooMany }
-  }
-
-  private var tooMany: AttemptProblem {
-    .badOutput(
-      "the output files are more than \(Limits.contentsPerOutput); put them into an archive")
-  }
-
-  private func strange(_ place: String) -> AttemptProblem {
-    .badOutput(
-      "the output '\(place)' is neither a file nor a folder: only these are kept, and links to "
-        + "files")
   }
 }

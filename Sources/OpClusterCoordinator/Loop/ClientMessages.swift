@@ -108,7 +108,8 @@ extension CoordinatorLoop {
       sendReply(.effect(true), to: peer, request)
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
-      .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .locate:
+      .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .locate,
+      .place:
       work.hasInput = true
       let input = Input.client(
         peer, request, owned(what, by: peer),

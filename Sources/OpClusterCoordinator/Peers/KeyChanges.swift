@@ -20,6 +20,10 @@ extension CoordinatorLoop {
     if case .locate(let digests, _) = request {
       return .locate(digests, reader: clients.peers[peer]?.key?.bytes ?? [])
     }
+    if case .place(let contents, let avoided, _) = request {
+      return .place(
+        contents, avoided: avoided, writer: clients.peers[peer]?.key?.bytes ?? [])
+    }
     guard case .submit(var submission) = request else { return request }
     // Removes the client's own label: workers may run the operations under the account of that
     // name.

@@ -21,6 +21,10 @@ struct GraphDeclaration {
   var failurePolicy = FailurePolicy.continue
   /// A percentage is taken of all operations that run.
   var maximumFailures: FailureBound?
+  /// Files of the submitter that every command reads.
+  var files: [ManifestNode] = []
+  /// The same, from the command line.
+  var uploads: [String] = []
   /// In the order of the text: operations, then barriers, then the operations of `finally`.
   var operations: [OperationDeclaration] = []
 }
@@ -48,7 +52,11 @@ struct OperationDeclaration {
   /// The values that a command must write; empty: any.
   var outputs: [String] = []
   /// The files that a command must leave.
-  var outputFiles: [DeclaredOutputFile] = []
+  var outputFiles: [DeclaredFile] = []
+  /// Files of the submitter that a command reads.
+  var ownFiles: [DeclaredFile] = []
+  /// Whether it reads the files that every command reads.
+  var readsGraphFiles = false
   var allowedFailures = AllowedFailures.none
   var settings: DeclaredSettings
   /// Full names of a group's members, nested groups expanded; nil for everything but a group.
@@ -57,7 +65,10 @@ struct OperationDeclaration {
 
 extension OperationDeclaration {
   /// Whether files travel to it or from it.
-  var handsFilesOn: Bool { !outputFiles.isEmpty || needs.contains { !$0.files.isEmpty } }
+  var handsFilesOn: Bool {
+    readsGraphFiles || !outputFiles.isEmpty || !ownFiles.isEmpty
+      || needs.contains { !$0.files.isEmpty }
+  }
 }
 
 /// Texts are nodes, in which values have not been put in.
@@ -70,7 +81,7 @@ enum DeclaredWork {
 }
 
 /// The path is a node, in which values have not been put in.
-struct DeclaredOutputFile {
+struct DeclaredFile {
   var name: String
   var path: ManifestNode
 }

@@ -19,6 +19,7 @@ struct GraphDecoder {
     graph.name = fields.name("name")
     if fields["description"] != nil { _ = fields.text("description") }
     if fields["$schema"] != nil { _ = fields.text("$schema") }
+    graph.files = fields.list("files") ?? []
     if let node = fields.node("labels") {
       SettingsDecoder.labels(node, findings, onto: &graph.labels)
     }

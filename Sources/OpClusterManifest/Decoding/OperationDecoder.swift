@@ -106,6 +106,10 @@ struct OperationDecoder {
     fields.refuse("needs_any", hint: "'needs' waits for all")
     fields.refuse("if")
     if let node = fields.node("outputs") { decodeOutputs(node, &operation) }
+    if let node = fields.node("inputs") {
+      operation.ownFiles = namedFiles(
+        node, "'inputs'", "reads: reads.fq", most: Limits.inputFilesPerOperation)
+    }
     // `true` allows every failure, a list those exit codes, `false` none.
     if let node = fields.node("allow_failure") {
       if case .sequence(let items) = node.value {
@@ -126,23 +130,31 @@ struct OperationDecoder {
     guard let fields = Fields(node, ManifestKeys.outputs, findings) else { return }
     decodeOutputValues(fields.list("values") ?? [], &operation)
     guard let files = fields.node("files") else { return }
-    guard case .mapping(let entries) = files.value else {
-      return findings.error(
-        "'files' of outputs is a mapping of names to paths", files.place,
-        hint: "such as: files: {bam: out.bam}")
+    operation.outputFiles = namedFiles(
+      files, "'files' of outputs", "bam: out.bam", most: Limits.outputFilesPerOperation)
+  }
+
+  /// A mapping of names to paths.
+  private func namedFiles(
+    _ node: ManifestNode, _ what: String, _ example: String, most: Int
+  ) -> [DeclaredFile] {
+    guard case .mapping(let entries) = node.value else {
+      findings.error(
+        "\(what) is a mapping of names to paths", node.place, hint: "such as: {\(example)}")
+      return []
     }
-    for entry in entries {
+    if entries.count > most {
+      findings.error(
+        "\(what) has more than \(most) names", node.place,
+        hint: "name a folder or a pattern instead")
+    }
+    return entries.compactMap { entry in
       guard Names.isName(entry.key) else {
         findings.error(
           "'\(entry.key)' cannot name a file", entry.place, hint: Findings.nameHint)
-        continue
+        return nil
       }
-      operation.outputFiles.append(.init(name: entry.key, path: entry.value))
-    }
-    if entries.count > Limits.outputFilesPerOperation {
-      findings.error(
-        "an operation has at most \(Limits.outputFilesPerOperation) output files", files.place,
-        hint: "name a folder or a pattern instead")
+      return DeclaredFile(name: entry.key, path: entry.value)
     }
   }
 
@@ -186,6 +198,7 @@ struct OperationDecoder {
       }
     case .blocks:
       forbid(["stdout", "stderr"], fields, "blocks", hint: "redirect in each block")
+      forbid(["inputs"], fields, "blocks", hint: "a command alone reads files of the submitter")
       forbid(["outputs"], fields, "blocks", hint: "what each block leaves is kept by its position")
     case .run: break
     }

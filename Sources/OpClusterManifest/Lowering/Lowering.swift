@@ -29,7 +29,9 @@ struct Lowering {
   /// Returns the submission and the work of each template. Meaningless after an error.
   /// Runs on after a finding, so that all are reported. A share of failures is computed at the end,
   /// when every count is known.
-  func lower() -> (submission: GraphSubmission, work: [LoweredWork]) {
+  func lower() -> (
+    submission: GraphSubmission, work: [LoweredWork], ownFiles: [OwnFileWishes]
+  ) {
     var submission = GraphSubmission(name: name)
     submission.failurePolicy = graph.failurePolicy
     submission.labels = graph.labels
@@ -37,13 +39,15 @@ struct Lowering {
     let edges = Edges(findings: findings, operations: graph.operations)
     submission.groupEdges = edges.resolve()
     var lowered: [LoweredWork] = []
+    var ownFiles: [OwnFileWishes] = []
     // Sums over the whole graph, for limits that no single operation breaks.
     var total = 0
     var bytes = 0
     for operation in graph.operations {
       var template = template(operation)
       template.queue = queues.position(operation.settings.queue, isJoint: operation.isJoint)
-      lowered.append(work(operation, edges, &template))
+      lowered.append(
+        work(operation, edges, &template, at: submission.templates.count, &ownFiles))
       submission.templates.append(template)
       total += Int(template.count)
       bytes += template.payload.count + template.elementArguments.bytes.count
@@ -54,7 +58,7 @@ struct Lowering {
       of: Self.running(submission.templates[...]))
     submission.failureScopes = failureScopes(submission.templates)
     checkLimits(submission, total: total, bytes: bytes)
-    return (submission, lowered)
+    return (submission, lowered, ownFiles)
   }
 
   /// Settings that the coordinator reads. Work, payload and secrets follow in `work`.
@@ -90,17 +94,10 @@ struct Lowering {
   /// Fills in the template's work, and returns it in a form that can be shown. After a finding the
   /// shown work is meaningless.
   private func work(
-    _ operation: OperationDeclaration, _ edges: Edges, _ template: inout OperationTemplate
+    _ operation: OperationDeclaration, _ edges: Edges, _ template: inout OperationTemplate,
+    at position: Int, _ ownFiles: inout [OwnFileWishes]
   ) -> LoweredWork {
-    var outputs: [String: Substitution.NeedOutputs] = [:]
-    for need in operation.needs {
-      guard let at = edges.positions[need.on.name] else { continue }
-      let on = graph.operations[at]
-      // By the name that the operation uses: a short one among siblings of a group.
-      outputs[need.written] = .init(
-        operation: on.name, keys: on.outputs,
-        isList: on.elements != nil && need.match != .sameIndex)
-    }
+    let outputs = declaredOutputs(of: operation, edges)
     let substitution = Substitution(
       findings: findings, operation: operation, outputsByNeed: outputs)
     template.inputFiles = inputFiles(of: operation, edges)
@@ -131,6 +128,10 @@ struct Lowering {
       template.secrets = own.positions
       template.payload = encoders.command(command)
       template.wantsInputs = command.readsOutputs || isRead
+      if let wishes = self.ownFiles(of: operation, substitution, template, at: position) {
+        template.wantsInputs = true
+        ownFiles.append(wishes)
+      }
       checkPayload(template, operation, "the command")
       return .command(command)
     case .blocks(let declared):
@@ -155,6 +156,22 @@ struct Lowering {
       checkPayload(template, operation, "the blocks")
       return .blocks(blocks, values: values)
     }
+  }
+
+  /// What the needs of an operation declare to leave, by the names that it uses.
+  private func declaredOutputs(
+    of operation: OperationDeclaration, _ edges: Edges
+  ) -> [String: Substitution.NeedOutputs] {
+    var outputs: [String: Substitution.NeedOutputs] = [:]
+    for need in operation.needs {
+      guard let at = edges.positions[need.on.name] else { continue }
+      let on = graph.operations[at]
+      // By the name that the operation uses: a short one among siblings of a group.
+      outputs[need.written] = .init(
+        operation: on.name, keys: on.outputs,
+        isList: on.elements != nil && need.match != .sameIndex)
+    }
+    return outputs
   }
 
   /// The files of its needs that an operation reads. Costs its needs and their files.

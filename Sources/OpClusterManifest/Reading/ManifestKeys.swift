@@ -21,7 +21,7 @@ enum ManifestKeys {
     name: "the manifest",
     keys: [
       "$schema", "version", "name", "description", "labels", "params", "defaults", "env",
-      "env_file",
+      "env_file", "files",
       "queues", "on_failure", "max_failures", "deadline", "operations", "barriers", "finally",
     ])
   static let parameter = KeyTable(
@@ -47,7 +47,7 @@ enum ManifestKeys {
     name: "an operation",
     keys: [
       "description", "run", "call", "blocks", "group", "barrier", "needs", "needs_any", "array",
-      "matrix", "if", "files", "outputs", "allow_failure",
+      "matrix", "if", "files", "inputs", "outputs", "allow_failure",
     ] + settings.keys)
   /// The kinds of an operation; it has exactly one.
   /// Hints list them in this order.
@@ -117,7 +117,7 @@ enum ManifestKeys {
   static let commandOnly = [
     "warn_before_timeout", "needs_time", "env", "env_file", "workdir", "shell", "stdin", "stdout",
     "stderr",
-    "logs", "ok_exit_codes", "outputs", "export_env", "suspend_signal",
+    "logs", "ok_exit_codes", "inputs", "outputs", "export_env", "suspend_signal",
   ]
   /// Keys that apply only to running operations, not to a join point.
   static let runningOnly =
@@ -127,5 +127,5 @@ enum ManifestKeys {
       "retry", "max_lost", "on_worker_lost", "allow_failure", "files",
     ]
   /// Keys that apply to a group's members, not to the group.
-  static let notForGroups = ["array", "matrix", "outputs", "allow_failure", "files"]
+  static let notForGroups = ["array", "matrix", "inputs", "outputs", "allow_failure", "files"]
 }

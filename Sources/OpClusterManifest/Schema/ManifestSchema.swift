@@ -111,6 +111,12 @@ public enum ManifestSchema {
         },
         "deadline": {"$ref": "#/definitions/duration", "description": "Not supported yet."},
         "operations": {"$ref": "#/definitions/operations"},
+        "files": {
+          "type": "array",
+          "items": {"type": "string"},
+          "description": "Files, folders and patterns of the submitter that every command finds \#
+    in $OP_INPUTS by the same path."
+        },
         "barriers": {
           "type": "array",
           "items": {

@@ -457,6 +457,7 @@ extension ManifestSchema {
               },
               "description": "Not supported yet: nothing is looked at, the operation always runs."
             },
+            "inputs": {"$ref": "#/definitions/ownFiles"},
             "outputs": {
               "anyOf": [
                 {"$ref": "#/definitions/outputValues"},

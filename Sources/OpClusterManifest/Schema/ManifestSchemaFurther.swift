@@ -7,6 +7,14 @@ extension ManifestSchema {
           "items": {"$ref": "#/definitions/name"},
           "description": "Small values the operation writes to $OP_OUTPUT as key=value."
         },
+        "ownFiles": {
+          "type": "object",
+          "propertyNames": {"$ref": "#/definitions/name"},
+          "additionalProperties": {"type": "string", "minLength": 1},
+          "maxProperties": 1000,
+          "description": "Files of the submitter: a name, and a path, a folder or a pattern. They \#
+    are sent along, and found as $OP_INPUTS/NAME."
+        },
         "inputFiles": {
           "type": "array",
           "items": {"$ref": "#/definitions/name"},

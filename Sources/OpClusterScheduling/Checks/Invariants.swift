@@ -92,9 +92,13 @@ extension Scheduler {
         named.pinAll(OperationOutput.contents(of: output))
       }
     }
+    for number in graphs.numbers {
+      for stage in graphs[number].stages { named.pinAll(stage.template.ownContents) }
+    }
     var cited = Citations()
     for number in graphs.numbers {
-      for extra in graphs[number].extraDependencies.values.joined() where cited.add(extra.on) {
+      for extra in graphs[number].extraDependencies.values.joined()
+      where cited.noteEdge(from: extra.on) {
         named.pinAll(state.endedContents(of: extra.on))
       }
     }

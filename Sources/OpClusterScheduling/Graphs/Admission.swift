@@ -151,6 +151,10 @@ extension Scheduler {
     if !arguments.isEmpty, arguments.count != Int(template.count) {
       throw refuse("\(arguments.count) items for \(template.count) elements")
     }
+    let own = template.ownFiles
+    if !own.isEmpty, own.count != 1, own.count != Int(template.count) {
+      throw refuse("files of the submitter for \(own.count) of \(template.count) elements")
+    }
     // Without queues of its own a submission has one, the queue `default`, as number 0.
     if submission.queues.isEmpty ? template.queue != 0 : template.queue >= submission.queues.count {
       throw refuse("it names queue number \(template.queue), which the graph does not have")

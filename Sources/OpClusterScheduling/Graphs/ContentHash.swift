@@ -184,7 +184,9 @@ extension OperationTemplate: ContentHashed {
     hash.combine(each: labels) { $0.hash(into: &$1) }
     hash.combine(numbers: secrets)
     // Graphs of earlier releases have none, and keep their hashes.
-    if inputFiles.isEmpty { return }
+    if inputFiles.isEmpty, ownFiles.isEmpty { return }
+    hash.combine(bytes: ownFiles.bytes)
+    hash.combine(numbers: ownFiles.ends)
     hash.combine(each: inputFiles) { file, hash in
       hash.combine(file.operation)
       hash.combine(file.file)

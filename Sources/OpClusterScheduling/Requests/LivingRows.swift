@@ -39,7 +39,7 @@ extension Scheduler {
     case .configuration, .log, .subscribe, .grantCredit, .unsubscribe, .enrol, .submit, .enqueue,
       .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue, .removeQueue,
       .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks, .beginWait,
-      .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .locate:
+      .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .locate, .place:
       throw Refusal(.badRequest, "this request is not for the scheduler")
     }
   }

@@ -83,6 +83,8 @@ extension Scheduler {
       return .now(try forget(name))
     case .locate(let digests, let reader):
       return .now(.located(locate(digests, for: reader, into: &turn)))
+    case .place(let contents, let avoided, let writer):
+      return .now(try place(contents, avoided: avoided, for: writer, into: &turn))
     case .removeGraphs(let graphs):
       return .now(try removeGraphs(asker, graphs, into: &turn))
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .configuration,

@@ -10,13 +10,13 @@ struct Citations: Sendable {
   func contains(_ id: OperationID) -> Bool { !counts.isEmpty && counts[id] != nil }
 
   /// True: it is the first edge from there.
-  mutating func add(_ id: OperationID) -> Bool {
+  mutating func noteEdge(from id: OperationID) -> Bool {
     counts[id, default: 0] += 1
     return counts[id] == 1
   }
 
   /// True: it was the last one.
-  mutating func remove(_ id: OperationID) -> Bool {
+  mutating func forgetEdge(from id: OperationID) -> Bool {
     guard let count = counts[id] else { return false }
     counts[id] = count > 1 ? count - 1 : nil
     return count == 1
@@ -26,12 +26,12 @@ struct Citations: Sendable {
 extension ClusterState {
   /// Notes an edge of a living graph from an operation of any graph.
   mutating func cite(_ id: OperationID) {
-    if citations.add(id) { pins.pinAll(endedContents(of: id)) }
+    if citations.noteEdge(from: id) { pins.pinAll(endedContents(of: id)) }
   }
 
   /// Forgets such an edge.
   mutating func uncite(_ id: OperationID) {
-    if citations.remove(id) { pins.unpinAll(endedContents(of: id)) }
+    if citations.forgetEdge(from: id) { pins.unpinAll(endedContents(of: id)) }
   }
 
   /// Forgets all such edges of a graph that has left. Costs those.

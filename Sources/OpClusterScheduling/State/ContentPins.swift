@@ -1,6 +1,6 @@
-// Which contents have to stay in stores: those that outputs of living graphs name, and of ended ones
-// those that living graphs read. Follows from outputs and edges alone, so that a replay finds the
-// same.
+// Which contents have to stay in stores: those that outputs and submissions of living graphs name,
+// and of ended graphs those that living ones read. Follows from outputs, submissions and edges
+// alone, so that a replay finds the same.
 
 import OpClusterModel
 

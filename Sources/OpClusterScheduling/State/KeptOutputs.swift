@@ -41,6 +41,14 @@ extension EndedGraph {
   }
 }
 
+extension OperationTemplate {
+  /// The contents of the submitter's files, for each entry.
+  var ownContents: [StoredContent] {
+    if ownFiles.isEmpty { return [] }
+    return (0..<ownFiles.count).flatMap { OperationOutput.contents(of: ownFiles[$0]) }
+  }
+}
+
 extension ClusterState {
   // MARK: - Living graphs
 

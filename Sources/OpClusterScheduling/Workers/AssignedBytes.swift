@@ -13,6 +13,7 @@ extension Scheduler {
     if graphs[graph].stages[stage].template.wantsInputs, mayHaveDependencies(graph, stage) {
       bytes += Limits.inputBytes
     }
+    if !graphs[graph].stages[stage].template.ownFiles.isEmpty { bytes += Limits.ownFilesBytes }
     // Added blocks arrived in one message.
     if !graphs[graph].addedBlocks.isEmpty { bytes += Limits.messageBytes }
     return bytes

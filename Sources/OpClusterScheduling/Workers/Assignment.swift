@@ -3,8 +3,8 @@
 // (S47); operations that fit nowhere are skipped (S61). A pass costs what it hands over and the
 // classes that it has to look at, not the operations in line and, but for a queue with a pool, not
 // the workers: `Line` skips classes that fit nowhere, and `WorkerIndex` finds a worker in a path of
-// its tree. `looks` and `steps` count both, and tests bound them. `WorkerChoice` chooses the
-// worker, `InputPlaces` among those that have what it reads; `AheadDispatch` sends dependents along.
+// its tree. `looks` and `steps` count both, and tests bound them. `WorkerChoice` chooses a worker,
+// `InputPlaces` one of those that have what it reads; `AheadDispatch` sends dependents along.
 
 import OpClusterModel
 
@@ -160,7 +160,7 @@ extension Scheduler {
         rank: Rank(queues[queue].settings.qos, queue: queue, level: candidate.level),
         bytes: mostBytes(graph: candidate.run.graph.number, stage))
       let few = candidates(for: candidate.run, pool)
-      guard var choice = chooseWorker(for: wanted, among: few?.workers, at: turn.now) else {
+      guard let choice = placed(candidate.run, wanted, among: few?.workers, at: turn.now) else {
         if few?.isRestricted != true {
           passOver(candidate, queue, &line, &pass, pool, at: turn.now)
         } else {
@@ -168,11 +168,6 @@ extension Scheduler {
         }
         state.putBack(&line, of: queue)
         continue
-      }
-      let first = OperationID(graph: candidate.run.graph, index: candidate.run.first)
-      if let places = inputPlaces(of: first, stage) {
-        choice = self.choice(
-          besides: choice, for: wanted, reading: places, among: few?.workers, at: turn.now)
       }
       let count = portion(of: candidate, stage, choice, atMost: most, bytes: wanted.bytes, &pass)
       line.take(count, of: candidate)

@@ -29,8 +29,8 @@ extension Scheduler {
   /// The outputs of its finished dependencies (S135, S138): of whole stages only existing outputs.
   func inputs(of id: OperationID, _ stage: Int) -> [DependencyInput] {
     let graph = id.graph.number
-    if !graphs[graph].hasDependencies(id.index, stage) { return [] }
-    var inputs: [DependencyInput] = []
+    var inputs = ownInput(of: id, stage).map { [$0] } ?? []
+    if !graphs[graph].hasDependencies(id.index, stage) { return inputs }
     for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
       for index in graphs[graph].stages[edge.stage].indices
       where graphs[graph].outputs[index] != nil {
@@ -41,6 +41,16 @@ extension Scheduler {
       if let input = input(from: on) { inputs.append(input) }
     }
     return inputs
+  }
+
+  /// The submitter's files, in the form of an output.
+  private func ownInput(of id: OperationID, _ stage: Int) -> DependencyInput? {
+    let graph = id.graph.number
+    if graphs[graph].stages[stage].template.ownFiles.isEmpty { return nil }
+    let element = Int(graphs[graph].stages[stage].element(id.index))
+    return DependencyInput(
+      operation: id, name: InputFile.submitter, index: nil, outcome: .succeeded,
+      output: graphs[graph].stages[stage].template.ownFiles(of: element))
   }
 
   /// nil: it has not ended, or its graph is no longer remembered.

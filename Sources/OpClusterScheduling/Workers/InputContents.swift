@@ -91,7 +91,7 @@ extension Scheduler {
     }
   }
 
-  private func isReadable(_ number: UInt32) -> Bool {
+  func isReadable(_ number: UInt32) -> Bool {
     workers.contains(number) && conversations[number].peer != nil
       && conversations[number].store != nil
   }

@@ -1,5 +1,6 @@
-// Chooses a worker by what an operation reads: the one that could begin it first, where what it lacks
-// has to come from others, and where room has to come free. Without contents nothing is looked at.
+// Chooses a worker by what an operation reads: the one that could begin it first, where what it
+// lacks has to come from others, and where room has to come free. Without contents nothing is
+// looked at.
 
 import OpClusterModel
 
@@ -13,7 +14,7 @@ struct InputPlaces: Sendable {
   /// No more is counted: of a size that a worker has said there may be any number.
   private static let most: Int64 = 1 << 56
 
-  mutating func add(_ size: Int64, at workers: [UInt32]) {
+  mutating func noteContent(_ size: Int64, at workers: [UInt32]) {
     bytes = min(bytes + size, Self.most)
     for worker in workers {
       bytesByWorker[worker] = min((bytesByWorker[worker] ?? 0) + size, Self.most)
@@ -32,7 +33,7 @@ struct InputPlaces: Sendable {
   }
 
   /// The seconds that the missing bytes take on a common network: 1 Gbit/s.
-  func seconds(to worker: UInt32) -> Double { Double(missing(at: worker)) / 125_000_000 }
+  func secondsToFetch(to worker: UInt32) -> Double { Double(missing(at: worker)) / 125_000_000 }
 }
 
 extension Scheduler {
@@ -45,9 +46,20 @@ extension Scheduler {
     if contents.isEmpty { return nil }
     var places = InputPlaces()
     for content in contents {
-      places.add(content.size, at: holders.workers(with: content.digest))
+      places.noteContent(content.size, at: holders.workers(with: content.digest))
     }
     return places
+  }
+
+  /// The worker for the first operation of a run.
+  mutating func placed(
+    _ run: ReadyRun, _ wanted: Handover, among candidates: [UInt32]?, at now: Instant
+  ) -> WorkerChoice? {
+    guard let usual = chooseWorker(for: wanted, among: candidates, at: now) else { return nil }
+    let stage = graphs[run.graph.number].stageNumber(of: run.first)
+    let first = OperationID(graph: run.graph, index: run.first)
+    guard let places = inputPlaces(of: first, stage) else { return usual }
+    return choice(besides: usual, for: wanted, reading: places, among: candidates, at: now)
   }
 
   /// The worker that could begin first, by where the inputs lie: the usual choice, or one of those
@@ -55,7 +67,7 @@ extension Scheduler {
   /// else.
   ///
   /// - Parameter candidates: the only workers that may take it; nil: all that take work.
-  func choice(
+  private func choice(
     besides usual: WorkerChoice, for wanted: Handover, reading places: InputPlaces,
     among candidates: [UInt32]?, at now: Instant
   ) -> WorkerChoice {
@@ -73,13 +85,13 @@ extension Scheduler {
     return best
   }
 
-  /// The seconds until a worker could begin an operation: until it has room, as fast as it has been,
-  /// and until the inputs are there; both go on at the same time. nil: it has no room and will not
-  /// soon.
+  /// The seconds until a worker could begin an operation: until it has room, as fast as it has
+  /// been, and until the inputs are there; both go on at the same time. nil: it has no room, and
+  /// will have none soon.
   private func secondsToBegin(
     _ wanted: Handover, _ worker: UInt32, _ places: InputPlaces, at now: Instant
   ) -> Double? {
-    let fetch = places.seconds(to: worker)
+    let fetch = places.secondsToFetch(to: worker)
     let demand = classes[wanted.demandClass].demandClass.demand
     if free(worker).count(fitting: demand) > 0 { return fetch }
     guard room(at: worker, for: wanted.rank, at: now) > 0 else { return nil }
@@ -91,7 +103,7 @@ extension Scheduler {
   /// others: it would fetch what a better place has. Later, when it is ready, it is placed by that.
   func isNear(_ id: OperationID, _ stage: Int, _ worker: WorkerID) -> Bool {
     guard let places = inputPlaces(of: id, stage) else { return true }
-    return places.seconds(to: worker.number) < 0.1
+    return places.secondsToFetch(to: worker.number) < 0.1
   }
 
   // MARK: - For people

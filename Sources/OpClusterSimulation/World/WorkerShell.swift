@@ -208,7 +208,7 @@ extension World {
     case .fetch(let content, let sources): fetch(content, from: sources, at)
     case .dropFetch(let digest): workers[at].store.fetches[digest] = nil
     case .grant(let grants):
-      for grant in grants {
+      for grant in grants where !grant.mayWrite {
         workers[at].store.grants[grant.reader, default: []].insert(grant.digest)
       }
     case .revoke(let key): workers[at].store.grants[key] = nil

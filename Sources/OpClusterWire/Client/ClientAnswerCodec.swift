@@ -111,6 +111,7 @@ extension ClientReply {
       return .pong(proto)
     case .log(let chunk): return .log(chunk.proto)
     case .located(let holders): return .located(ProtoContentHolders(holders))
+    case .placed(let places): return .placed(ProtoContentHolders(places))
     case .subscribed(let since): return .subscribed(since)
     case .enrolled(let name, let role):
       var proto = ProtoEnrolled()
@@ -155,7 +156,7 @@ extension ClientReply {
       return .workers(proto)
     case .configuration(let values): return .configuration(values.proto)
     case .refused, .accepted, .done, .cancelled, .suspended, .effect, .changed, .submission,
-      .pong, .log, .located, .subscribed, .enrolled, .explanations:
+      .pong, .log, .located, .placed, .subscribed, .enrolled, .explanations:
       preconditionFailure("not a reply with rows: \(self)")
     }
   }
@@ -189,6 +190,7 @@ extension ClientReply {
         lastEvent: proto.lastEvent)
     case .log(let chunk): self = .log(try LogChunk(proto: chunk))
     case .located(let proto): self = .located(try proto.words(Limits.rowsPerReply))
+    case .placed(let proto): self = .placed(try proto.words(Limits.rowsPerReply))
     case .subscribed(let since): self = .subscribed(since: since)
     case .enrolled(let proto):
       // A role travels as its name; an unknown one is an error, as it decides what the key may do.

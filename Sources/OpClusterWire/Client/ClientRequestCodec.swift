@@ -66,6 +66,12 @@ extension ClientRequest {
       var proto = ProtoLocateContents()
       proto.digests = column(digests)
       return .locate(proto)
+    case .place(let contents, let avoided, _):
+      var proto = ProtoPlaceContents()
+      proto.digests = column(contents.map(\.digest))
+      proto.sizes = contents.map { UInt64(clamping: $0.size) }
+      proto.avoided = avoided
+      return .place(proto)
     case .removeGraphs(let graphs):
       var proto = ProtoRemoveGraphs()
       proto.graphs = graphs.map(\.number)
@@ -128,7 +134,7 @@ extension ClientRequest {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
       .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs,
-      .locate:
+      .locate, .place:
       preconditionFailure("not a reading request: \(self)")
     }
   }
@@ -161,6 +167,15 @@ extension ClientRequest {
     case .locate(let proto):
       self = .locate(
         try digests(proto.digests, Limits.rowsPerReply, "locate.digests"), reader: [])
+    case .place(let proto):
+      try checkCount(proto.avoided.count, Limits.workers, "place.avoided")
+      var avoided: [String] = []
+      for name in proto.avoided {
+        avoided.append(try text(name, Limits.nameBytes, "place.avoided"))
+      }
+      self = .place(
+        try contents(proto.digests, proto.sizes, Limits.rowsPerReply, "place"),
+        avoided: avoided, writer: [])
     case .removeGraphs(let proto):
       try checkCount(proto.graphs.count, Limits.graphsPerRemoval, "remove_graphs.graphs")
       self = .removeGraphs(proto.graphs.map { GraphID($0) })
@@ -216,7 +231,7 @@ extension ClientRequest {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
       .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs,
-      .locate:
+      .locate, .place:
       preconditionFailure("not a reading request")
     }
   }

@@ -2,6 +2,7 @@
 // A template stands for all elements of an array, so its size does not grow with them, but for
 // arguments and shown numbers. Retries, allowed failures and kinds of work follow below it.
 
+import FoundationEssentials
 import OpClusterModel
 
 extension OperationTemplate: WireConvertible {
@@ -42,6 +43,10 @@ extension OperationTemplate: WireConvertible {
     if !labels.isEmpty { proto.labels = labels.map(\.proto) }
     if !secrets.isEmpty { proto.secrets = secrets }
     if !inputFiles.isEmpty { proto.inputFiles = inputFiles.map(\.proto) }
+    if !ownFiles.isEmpty {
+      proto.ownFiles = data(ownFiles.bytes)
+      proto.ownFilesLength = ownFiles.lengths
+    }
     return proto
   }
 
@@ -91,7 +96,9 @@ extension OperationTemplate: WireConvertible {
     isArray = proto.isArray
     indexRuns = try proto.indexRuns.words("template.index_runs")
     payload = try opaque(proto.payload, Limits.payloadBytes, "template.payload")
-    elementArguments = try ElementArguments(proto, elements: Int(count))
+    elementArguments = try ElementArguments(
+      proto.elementArguments, proto.elementArgumentLength, of: [Int(count)],
+      most: Limits.elementArgumentBytes, "template.element_arguments")
     queue = proto.queue
     priority = try Priority(proto: proto.priority, unspecified: .normal, "template.priority")
     qos = try QualityOfService?(proto: proto.qos, "template.qos")
@@ -127,6 +134,9 @@ extension OperationTemplate: WireConvertible {
     secrets = proto.secrets
     inputFiles = try list(
       proto.inputFiles, Limits.inputFilesPerOperation, "template.input_files")
+    ownFiles = try ElementArguments(
+      proto.ownFiles, proto.ownFilesLength, of: [1, Int(count)],
+      most: Limits.ownFilesBytes, "template.own_files")
   }
 }
 
@@ -187,24 +197,26 @@ extension ElementArguments {
     }
   }
 
-  /// Throws `unequalColumns` if there is not one length per element, or if the bytes are not as
-  /// many as the lengths say.
-  fileprivate init(_ proto: ProtoTemplate, elements: Int) throws(WireError) {
-    let field = "template.element_arguments"
-    let lengths = proto.elementArgumentLength
-    if !lengths.isEmpty { try checkEqual(lengths.count, elements, field) }
+  /// Throws `unequalColumns` if there are lengths, but not as many as one of `counts`, or if the
+  /// bytes are not as many as the lengths say.
+  fileprivate init(
+    _ column: Data, _ lengths: [UInt32], of counts: [Int], most: Int, _ field: String
+  ) throws(WireError) {
+    if !lengths.isEmpty, !counts.contains(lengths.count) {
+      throw WireError(field, .unequalColumns)
+    }
     var ends: [UInt32] = []
     ends.reserveCapacity(lengths.count)
     var end: UInt32 = 0
     for length in lengths {
-      try checkCount(Int(length), Limits.elementArgumentBytes, field)
+      try checkCount(Int(length), most, field)
       // Ends are 32 bits wide, so all arguments together stay below 4 GiB; a frame is far smaller.
       let (sum, overflow) = end.addingReportingOverflow(length)
       if overflow { throw WireError(field, .outOfRange) }
       end = sum
       ends.append(end)
     }
-    let all = try opaque(proto.elementArguments, Int(end), field)
+    let all = try opaque(column, Int(end), field)
     guard let arguments = ElementArguments(bytes: all, ends: ends) else {
       throw WireError(field, .unequalColumns)
     }
@@ -359,6 +371,8 @@ extension InputFile: WireConvertible {
   /// Folder and file become names on the worker's disk, so that neither may leave its folder.
   init(proto: ProtoInputFile) throws(WireError) {
     for name in [proto.file, proto.folder] {
+      // The submitter's have no folder.
+      if name == InputFile.submitter, proto.operation == name, proto.file != name { continue }
       guard !name.contains("/"), RelativePath.isValid(name) else {
         throw WireError("input_file", .outOfRange)
       }

@@ -2,9 +2,9 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "762627898 20591"
-  static let content = "3177437776 1822"
+  static let client = "2449014767 20994"
+  static let content = "1266286253 2627"
   static let journal = "2325697899 7581"
-  static let submission = "1136439247 23237"
-  static let worker = "3154485776 9992"
+  static let submission = "4113299494 23474"
+  static let worker = "3829776803 10116"
 }

@@ -788,6 +788,14 @@ nonisolated struct ProtoRequest: Sendable {
     set {body = .locate(newValue)}
   }
 
+  var place: ProtoPlaceContents {
+    get {
+      if case .place(let v)? = body {return v}
+      return ProtoPlaceContents()
+    }
+    set {body = .place(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -833,6 +841,7 @@ nonisolated struct ProtoRequest: Sendable {
     case forgetWorker(String)
     case removeGraphs(ProtoRemoveGraphs)
     case locate(ProtoLocateContents)
+    case place(ProtoPlaceContents)
 
   }
 
@@ -847,6 +856,25 @@ nonisolated struct ProtoLocateContents: Sendable {
 
   /// 32 bytes each.
   var digests: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// Asks where contents can be left that nobody has yet. Whoever asks may write them there.
+nonisolated struct ProtoPlaceContents: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 32 bytes each.
+  var digests: Data = Data()
+
+  var sizes: [UInt64] = []
+
+  /// Workers that did not take them.
+  var avoided: [String] = []
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1916,6 +1944,15 @@ nonisolated struct ProtoReply: Sendable {
     set {body = .located(newValue)}
   }
 
+  /// Where to leave contents, one place for each; without those that somebody has.
+  var placed: ProtoContentHolders {
+    get {
+      if case .placed(let v)? = body {return v}
+      return ProtoContentHolders()
+    }
+    set {body = .placed(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -1943,6 +1980,8 @@ nonisolated struct ProtoReply: Sendable {
     case submission(ProtoSubmittedGraph)
     case enrolled(ProtoEnrolled)
     case located(ProtoContentHolders)
+    /// Where to leave contents, one place for each; without those that somebody has.
+    case placed(ProtoContentHolders)
 
   }
 
@@ -3189,7 +3228,7 @@ nonisolated extension ProtoClientHello: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Request"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{3}resume_worker\0\u{3}forget_worker\0\u{3}remove_graphs\0\u{1}locate\0\u{c}%\u{1b}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{3}resume_worker\0\u{3}forget_worker\0\u{3}remove_graphs\0\u{1}locate\0\u{1}place\0\u{c}&\u{1a}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3623,6 +3662,19 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
           self.body = .locate(v)
         }
       }()
+      case 37: try {
+        var v: ProtoPlaceContents?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .place(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .place(v)
+        }
+      }()
       default: break
       }
     }
@@ -3777,6 +3829,10 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
       guard case .locate(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 36)
     }()
+    case .place?: try {
+      guard case .place(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 37)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -3815,6 +3871,46 @@ nonisolated extension ProtoLocateContents: SwiftProtobuf.Message, SwiftProtobuf.
 
   static func ==(lhs: ProtoLocateContents, rhs: ProtoLocateContents) -> Bool {
     if lhs.digests != rhs.digests {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoPlaceContents: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".PlaceContents"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digests\0\u{1}sizes\0\u{1}avoided\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.digests) }()
+      case 2: try { try decoder.decodeRepeatedUInt64Field(value: &self.sizes) }()
+      case 3: try { try decoder.decodeRepeatedStringField(value: &self.avoided) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.digests.isEmpty {
+      try visitor.visitSingularBytesField(value: self.digests, fieldNumber: 1)
+    }
+    if !self.sizes.isEmpty {
+      try visitor.visitPackedUInt64Field(value: self.sizes, fieldNumber: 2)
+    }
+    if !self.avoided.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.avoided, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoPlaceContents, rhs: ProtoPlaceContents) -> Bool {
+    if lhs.digests != rhs.digests {return false}
+    if lhs.sizes != rhs.sizes {return false}
+    if lhs.avoided != rhs.avoided {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5169,7 +5265,7 @@ nonisolated extension ProtoClientWelcome: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Reply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}request\0\u{1}refused\0\u{1}accepted\0\u{1}done\0\u{1}cancelled\0\u{1}suspended\0\u{1}effect\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explanations\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}pong\0\u{1}log\0\u{1}subscribed\0\u{1}changed\0\u{1}submission\0\u{1}enrolled\0\u{1}located\0\u{c}\u{16}*")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}request\0\u{1}refused\0\u{1}accepted\0\u{1}done\0\u{1}cancelled\0\u{1}suspended\0\u{1}effect\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explanations\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}pong\0\u{1}log\0\u{1}subscribed\0\u{1}changed\0\u{1}submission\0\u{1}enrolled\0\u{1}located\0\u{1}placed\0\u{c}\u{17})")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5423,6 +5519,19 @@ nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .located(v)
         }
       }()
+      case 22: try {
+        var v: ProtoContentHolders?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .placed(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .placed(v)
+        }
+      }()
       default: break
       }
     }
@@ -5516,6 +5625,10 @@ nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     case .located?: try {
       guard case .located(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 21)
+    }()
+    case .placed?: try {
+      guard case .placed(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
     }()
     case nil: break
     }

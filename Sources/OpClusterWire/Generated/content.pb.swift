@@ -11,7 +11,8 @@
 /// What is said between whoever has contents and whoever wants to read them: a worker that holds
 /// some, and other workers and clients. The reader wishes for a content and gives credit; the holder
 /// sends its bytes in order, in pieces, never more than there is credit for. A wish is granted only
-/// if the coordinator has told the holder of it before.
+/// if the coordinator has told the holder of it before. In the same way a client leaves contents with
+/// a worker: it offers one, and sends its bytes as the worker gives credit.
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -30,7 +31,7 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
   typealias Version = _2
 }
 
-/// From a reader.
+/// From a reader, or from a writer.
 nonisolated struct ProtoContentRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -62,14 +63,69 @@ nonisolated struct ProtoContentRequest: Sendable {
     set {body = .stop(newValue)}
   }
 
+  var offer: ProtoContentOffer {
+    get {
+      if case .offer(let v)? = body {return v}
+      return ProtoContentOffer()
+    }
+    set {body = .offer(newValue)}
+  }
+
+  var piece: ProtoContentPiece {
+    get {
+      if case .piece(let v)? = body {return v}
+      return ProtoContentPiece()
+    }
+    set {body = .piece(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
     case wish(ProtoContentWish)
     case credit(ProtoContentCredit)
     case stop(ProtoContentStop)
+    case offer(ProtoContentOffer)
+    case piece(ProtoContentPiece)
 
   }
+
+  init() {}
+}
+
+/// Begins to leave a content.
+nonisolated struct ProtoContentOffer: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Names the transfer on this connection; none is used twice.
+  var number: UInt64 = 0
+
+  /// SHA-256, 32 bytes.
+  var digest: Data = Data()
+
+  var size: Int64 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// The next bytes of what was offered.
+nonisolated struct ProtoContentPiece: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var number: UInt64 = 0
+
+  /// Of the first byte of the piece.
+  var offset: Int64 = 0
+
+  var bytes: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -142,6 +198,12 @@ nonisolated struct ProtoContentAnswer: Sendable {
 
   var refusal: ProtoContentAnswer.Refusal = .unspecified
 
+  /// To a writer: so many bytes more may be sent; the first time from `offset` on.
+  var credit: Int64 = 0
+
+  /// To a writer: the content is in the store.
+  var isKept: Bool = false
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum Refusal: SwiftProtobuf.Enum, Swift.CaseIterable {
@@ -160,8 +222,11 @@ nonisolated struct ProtoContentAnswer: Sendable {
     /// Too many transfers.
     case busy // = 4
 
-    /// It cannot be read.
+    /// It cannot be read, or written.
     case failed // = 5
+
+    /// The store has no room for it.
+    case full // = 6
     case UNRECOGNIZED(Int)
 
     init() {
@@ -176,6 +241,7 @@ nonisolated struct ProtoContentAnswer: Sendable {
       case 3: self = .damaged
       case 4: self = .busy
       case 5: self = .failed
+      case 6: self = .full
       default: self = .UNRECOGNIZED(rawValue)
       }
     }
@@ -188,6 +254,7 @@ nonisolated struct ProtoContentAnswer: Sendable {
       case .damaged: return 3
       case .busy: return 4
       case .failed: return 5
+      case .full: return 6
       case .UNRECOGNIZED(let i): return i
       }
     }
@@ -200,6 +267,7 @@ nonisolated struct ProtoContentAnswer: Sendable {
       .damaged,
       .busy,
       .failed,
+      .full,
     ]
 
   }
@@ -213,7 +281,7 @@ fileprivate nonisolated let _protobuf_package = "opcluster.v1"
 
 nonisolated extension ProtoContentRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ContentRequest"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}wish\0\u{1}credit\0\u{1}stop\0\u{c}\u{4}\u{c}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}wish\0\u{1}credit\0\u{1}stop\0\u{1}offer\0\u{1}piece\0\u{c}\u{6}\u{a}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -260,6 +328,32 @@ nonisolated extension ProtoContentRequest: SwiftProtobuf.Message, SwiftProtobuf.
           self.body = .stop(v)
         }
       }()
+      case 4: try {
+        var v: ProtoContentOffer?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .offer(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .offer(v)
+        }
+      }()
+      case 5: try {
+        var v: ProtoContentPiece?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .piece(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .piece(v)
+        }
+      }()
       default: break
       }
     }
@@ -283,6 +377,14 @@ nonisolated extension ProtoContentRequest: SwiftProtobuf.Message, SwiftProtobuf.
       guard case .stop(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     }()
+    case .offer?: try {
+      guard case .offer(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    }()
+    case .piece?: try {
+      guard case .piece(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -290,6 +392,86 @@ nonisolated extension ProtoContentRequest: SwiftProtobuf.Message, SwiftProtobuf.
 
   static func ==(lhs: ProtoContentRequest, rhs: ProtoContentRequest) -> Bool {
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoContentOffer: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ContentOffer"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}digest\0\u{1}size\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.number) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.digest) }()
+      case 3: try { try decoder.decodeSingularSInt64Field(value: &self.size) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.number != 0 {
+      try visitor.visitSingularUInt64Field(value: self.number, fieldNumber: 1)
+    }
+    if !self.digest.isEmpty {
+      try visitor.visitSingularBytesField(value: self.digest, fieldNumber: 2)
+    }
+    if self.size != 0 {
+      try visitor.visitSingularSInt64Field(value: self.size, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoContentOffer, rhs: ProtoContentOffer) -> Bool {
+    if lhs.number != rhs.number {return false}
+    if lhs.digest != rhs.digest {return false}
+    if lhs.size != rhs.size {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoContentPiece: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ContentPiece"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}offset\0\u{1}bytes\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.number) }()
+      case 2: try { try decoder.decodeSingularSInt64Field(value: &self.offset) }()
+      case 3: try { try decoder.decodeSingularBytesField(value: &self.bytes) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.number != 0 {
+      try visitor.visitSingularUInt64Field(value: self.number, fieldNumber: 1)
+    }
+    if self.offset != 0 {
+      try visitor.visitSingularSInt64Field(value: self.offset, fieldNumber: 2)
+    }
+    if !self.bytes.isEmpty {
+      try visitor.visitSingularBytesField(value: self.bytes, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoContentPiece, rhs: ProtoContentPiece) -> Bool {
+    if lhs.number != rhs.number {return false}
+    if lhs.offset != rhs.offset {return false}
+    if lhs.bytes != rhs.bytes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -407,7 +589,7 @@ nonisolated extension ProtoContentStop: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoContentAnswer: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ContentAnswer"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}offset\0\u{1}piece\0\u{1}refusal\0\u{c}\u{5}\u{b}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}offset\0\u{1}piece\0\u{1}refusal\0\u{1}credit\0\u{3}is_kept\0\u{c}\u{7}\u{9}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -419,6 +601,8 @@ nonisolated extension ProtoContentAnswer: SwiftProtobuf.Message, SwiftProtobuf._
       case 2: try { try decoder.decodeSingularSInt64Field(value: &self.offset) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self.piece) }()
       case 4: try { try decoder.decodeSingularEnumField(value: &self.refusal) }()
+      case 5: try { try decoder.decodeSingularSInt64Field(value: &self.credit) }()
+      case 6: try { try decoder.decodeSingularBoolField(value: &self.isKept) }()
       default: break
       }
     }
@@ -437,6 +621,12 @@ nonisolated extension ProtoContentAnswer: SwiftProtobuf.Message, SwiftProtobuf._
     if self.refusal != .unspecified {
       try visitor.visitSingularEnumField(value: self.refusal, fieldNumber: 4)
     }
+    if self.credit != 0 {
+      try visitor.visitSingularSInt64Field(value: self.credit, fieldNumber: 5)
+    }
+    if self.isKept != false {
+      try visitor.visitSingularBoolField(value: self.isKept, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -445,11 +635,13 @@ nonisolated extension ProtoContentAnswer: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.offset != rhs.offset {return false}
     if lhs.piece != rhs.piece {return false}
     if lhs.refusal != rhs.refusal {return false}
+    if lhs.credit != rhs.credit {return false}
+    if lhs.isKept != rhs.isKept {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
 }
 
 nonisolated extension ProtoContentAnswer.Refusal: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REFUSAL_UNSPECIFIED\0\u{1}REFUSAL_NOT_GRANTED\0\u{1}REFUSAL_ABSENT\0\u{1}REFUSAL_DAMAGED\0\u{1}REFUSAL_BUSY\0\u{1}REFUSAL_FAILED\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REFUSAL_UNSPECIFIED\0\u{1}REFUSAL_NOT_GRANTED\0\u{1}REFUSAL_ABSENT\0\u{1}REFUSAL_DAMAGED\0\u{1}REFUSAL_BUSY\0\u{1}REFUSAL_FAILED\0\u{1}REFUSAL_FULL\0")
 }

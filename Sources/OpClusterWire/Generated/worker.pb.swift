@@ -739,6 +739,9 @@ nonisolated struct ProtoContentGrants: Sendable {
   /// Public keys, 32 bytes; empty: whoever can reach the socket file.
   var readers: [Data] = []
 
+  /// One for each digest: whether the content may be written, and not read. Empty: none may.
+  var mayWrite: [Bool] = []
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2135,7 +2138,7 @@ nonisolated extension ProtoContentHolders: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoContentGrants: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ContentGrants"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digests\0\u{1}reader\0\u{1}readers\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digests\0\u{1}reader\0\u{1}readers\0\u{3}may_write\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2146,6 +2149,7 @@ nonisolated extension ProtoContentGrants: SwiftProtobuf.Message, SwiftProtobuf._
       case 1: try { try decoder.decodeSingularBytesField(value: &self.digests) }()
       case 2: try { try decoder.decodeRepeatedUInt32Field(value: &self.reader) }()
       case 3: try { try decoder.decodeRepeatedBytesField(value: &self.readers) }()
+      case 4: try { try decoder.decodeRepeatedBoolField(value: &self.mayWrite) }()
       default: break
       }
     }
@@ -2161,6 +2165,9 @@ nonisolated extension ProtoContentGrants: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.readers.isEmpty {
       try visitor.visitRepeatedBytesField(value: self.readers, fieldNumber: 3)
     }
+    if !self.mayWrite.isEmpty {
+      try visitor.visitPackedBoolField(value: self.mayWrite, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2168,6 +2175,7 @@ nonisolated extension ProtoContentGrants: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.digests != rhs.digests {return false}
     if lhs.reader != rhs.reader {return false}
     if lhs.readers != rhs.readers {return false}
+    if lhs.mayWrite != rhs.mayWrite {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -60,7 +60,9 @@ final class WorkerStore {
         throw SystemError(
           action: "open the store in \(folder)", code: EIO, advice: error.description)
       }
-      server = try ContentServer(store, at: endpoint, keys: keys, logger: logger)
+      server = try ContentServer(store, at: endpoint, keys: keys, logger: logger) { content in
+        _ = news.post(.gained(content))
+      }
       fetcher = try ContentFetcher(into: store, keys: keys, logger: logger) { content, failure in
         _ = news.post(failure.map { .missed(content, $0) } ?? .gained(content))
       }
@@ -146,7 +148,7 @@ final class WorkerStore {
       ContentGrant(
         digest: order.digest,
         reader: PublicKey(bytes: order.reader).map(ContentReader.key) ?? .local,
-        until: now + GrantOrder.time)
+        until: now + GrantOrder.time, mayWrite: order.mayWrite)
     }
     if !server.grant(grants) { logger.error("the store's server does not keep up with its grants") }
   }

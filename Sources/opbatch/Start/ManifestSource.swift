@@ -12,6 +12,8 @@ import OpClusterWire
 /// element with its command.
 struct CompiledManifest {
   var submission: GraphSubmission
+  /// The submitter's files that it reads; they are left with workers before the submission.
+  var ownFiles: OwnFiles
   var expanded: [ExpandedOperation]
 }
 
@@ -23,6 +25,8 @@ struct ManifestSource {
 
   var path: String
   var parameters: [Assignment]
+  /// Files that every command reads, besides those that the manifest names.
+  var uploads: [String] = []
 
   private var isStandardInput: Bool { path == "-" }
   private var shownName: String { isStandardInput ? "stdin" : path }
@@ -37,10 +41,16 @@ struct ManifestSource {
   /// where an error is data. Throws only if the file cannot be read.
   func findings() throws(Failure) -> (manifest: CompiledManifest?, findings: [Diagnostic]) {
     let result = result(try read(), baseFolder, ThisProcess.workingFolder)
-    let manifest = result.submission.map {
-      CompiledManifest(submission: $0, expanded: result.expanded)
+    guard let submission = result.submission else { return (nil, result.diagnostics) }
+    do throws(Failure) {
+      let manifest = CompiledManifest(
+        submission: submission, ownFiles: try OwnFiles(result.ownFiles),
+        expanded: result.expanded)
+      return (manifest, result.diagnostics)
+    } catch {
+      let missing = Diagnostic(severity: .error, message: error.message, hint: error.hint)
+      return (nil, result.diagnostics + [missing])
     }
-    return (manifest, result.diagnostics)
   }
 
   /// Compiles a text that need not be in a file of its own.
@@ -55,7 +65,9 @@ struct ManifestSource {
       let text = renderer(source, console).render(result.diagnostics)
       console.say(text.hasSuffix("\n") ? String(text.dropLast()) : text)
     }
-    return CompiledManifest(submission: submission, expanded: result.expanded)
+    return CompiledManifest(
+      submission: submission, ownFiles: try OwnFiles(result.ownFiles),
+      expanded: result.expanded)
   }
 
   /// The last of equal parameters wins. The encoders are handed in because OpClusterManifest does
@@ -63,11 +75,12 @@ struct ManifestSource {
   private func result(
     _ source: String, _ baseFolder: String, _ workingFolder: String
   ) -> ManifestCompiler.Compilation {
-    let compiler = ManifestCompiler(
+    var compiler = ManifestCompiler(
       source: source, fileName: shownName,
       surroundings: Surroundings(baseFolder: baseFolder, workingFolder: workingFolder),
       parameters: Dictionary(
         parameters.map { ($0.key, $0.value) }, uniquingKeysWith: { _, last in last }))
+    compiler.uploads = uploads
     return compiler.compile(
       encoders: PayloadEncoders(
         command: { Wire.encode(command: $0) }, callInput: { Wire.encode(callInput: $0) },

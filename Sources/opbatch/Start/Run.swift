@@ -115,9 +115,12 @@ struct Run: Command {
   /// is of few operations.
   private func runManifest(_ console: Console) async throws -> ExitStatus {
     let source = ManifestSource(path: manifest ?? "-", parameters: parameters)
-    var submission = try source.compile(console).submission
-    try Submit.prepare(&submission, name: name, key: nil)
-    return try await inSession(console) { session in
+    let compiled = try source.compile(console)
+    var prepared = compiled.submission
+    try Submit.prepare(&prepared, name: name, key: nil)
+    return try await inSession(console) { [prepared] session in
+      var submission = prepared
+      try await compiled.ownFiles.leave(for: &submission, session.connection, console)
       let accepted = try await GraphRun.submit(submission, session.connection)
       // After the submission: a question that fails must not keep the work from running.
       await PlacementNotice.warn(submission, session, console)

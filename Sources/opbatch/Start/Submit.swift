@@ -40,6 +40,16 @@ struct Submit: Command {
     help: ArgumentHelp("A parameter of the manifest; may be repeated.", valueName: "key=value"))
   var parameters: [Assignment] = []
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      A file, a folder or a pattern that every command of the manifest finds in $OP_INPUTS; may be \
+      repeated.
+      """,
+      valueName: "path"),
+    completion: .file())
+  var upload: [String] = []
+
   @Flag(help: "Accept it, but start nothing until 'opbatch resume'.") var hold = false
   @Flag(help: "Stay until it has ended; the status tells how.") var wait = false
   @Flag(help: "Like --wait, and show its stages.") var watch = false
@@ -76,6 +86,9 @@ struct Submit: Command {
       throw ValidationError(
         "what is asked for is said on the command line for one command; a manifest says it itself")
     }
+    if !command.isEmpty, !upload.isEmpty {
+      throw ValidationError("--upload is for a manifest, whose commands find the files")
+    }
     if !command.isEmpty, !parameters.isEmpty {
       throw ValidationError("--param is for a manifest; --env gives a command a variable")
     }
@@ -87,7 +100,7 @@ struct Submit: Command {
 
   /// Compiles before it connects: an error of the manifest is shown also without a cluster.
   func perform(_ console: Console) async throws -> ExitStatus {
-    var submission = try compiled(console)
+    var (submission, ownFiles) = try compiled(console)
     try Self.prepare(&submission, name: name, key: key)
     // A manifest may ask for it as well.
     submission.isSuspended = submission.isSuspended || hold
@@ -96,6 +109,7 @@ struct Submit: Command {
       ? try await openSession(console)
       : Session(connection: try await connect(), embedded: nil)
     do {
+      try await ownFiles?.leave(for: &submission, session.connection, console)
       let status = try await submit(submission, session, console)
       await session.end()
       return status
@@ -106,13 +120,15 @@ struct Submit: Command {
   }
 
   /// The graph of the manifest, or a graph of one command. Nothing is sent yet.
-  private func compiled(_ console: Console) throws -> GraphSubmission {
+  private func compiled(_ console: Console) throws -> (GraphSubmission, OwnFiles?) {
     guard command.isEmpty else {
       var submission = try commandOptions.submission(command, timeout: global.timeout, console)
       job.apply(to: &submission)
-      return submission
+      return (submission, nil)
     }
-    return try ManifestSource(path: file ?? "-", parameters: parameters).compile(console).submission
+    let source = ManifestSource(path: file ?? "-", parameters: parameters, uploads: upload)
+    let manifest = try source.compile(console)
+    return (manifest.submission, manifest.ownFiles)
   }
 
   /// Submits, tells the number, and stays if wanted. The number is told before anything else, so

@@ -18,7 +18,7 @@ extension Trial {
   /// The same over TCP, where everybody needs a key.
   func keyedShape(workers: Int = 2, slots: Int = 4) throws -> Cluster.Shape {
     var shape = shape(workers: workers, slots: slots)
-    let ports = try Surroundings.freePorts(2)
+    let ports = try FreePorts.find(2)
     shape.clientAddress = "tcp://127.0.0.1:\(ports[0])"
     shape.workerAddress = "tcp://127.0.0.1:\(ports[1])"
     return shape

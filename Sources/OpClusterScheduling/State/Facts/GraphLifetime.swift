@@ -65,6 +65,7 @@ extension ClusterState {
     counters.lastPlace += UInt64(count)
     livingOperations += UInt64(count)
     counters.lastGraph = max(counters.lastGraph, id.number)
+    for template in submission.templates { pins.pinAll(template.ownContents) }
     graphs.insert(moving: &graph, number: id.number)
     if !submission.externalEdges.isEmpty { noteCiting(id.number) }
     keys.begin(
@@ -221,6 +222,7 @@ extension ClusterState {
       livingOperations -= UInt64(graph.operationCount)
       outputAccounts.end(id, bytes: graph.outputExcess)
       unciteAll(of: graph)
+      for stage in graph.stages { pins.unpinAll(stage.template.ownContents) }
       letGoContents(of: graph)
       let outcomes = graph.endings
       if !turn.isReplay {

@@ -106,6 +106,7 @@ private struct Looking: Sendable {
       .setPriority(target, .high), .hold(target, true), .setQueue(target, queue: "main"),
       .addBlocks(id, [1]), .beginWait(id, .queue("main")), .endWait(id), .drainWorker("w1"),
       .resumeWorker("w1"), .forgetWorker("w1"), .removeGraphs([graph]),
+      .place([], avoided: [], writer: []),
       .enrol(name: "looker", publicKey: [UInt8](repeating: 1, count: Limits.publicKeyBytes)),
     ]
     precondition(every.allSatisfy(changes), "something of it only asks")
@@ -117,7 +118,8 @@ private struct Looking: Sendable {
     switch request {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
-      .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .enrol:
+      .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .place,
+      .enrol:
       true
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers,
       .configuration, .ping, .log, .locate, .subscribe, .grantCredit, .unsubscribe:

@@ -42,7 +42,7 @@ final class Tap: Sendable {
     self.rule = rule
     self.isForWorkers = isForWorkers
     self.target = try Endpoint(target)
-    address = "tcp://127.0.0.1:\(try Surroundings.freePorts(1)[0])"
+    address = "tcp://127.0.0.1:\(try FreePorts.find(1)[0])"
     _ = try startThread(name: "tap") { [self] in
       while !isOver.load(ordering: .relaxed) {
         do {

@@ -1,0 +1,105 @@
+// Leaves files of this machine in the stores of workers, for operations that will read them. Any
+// task.
+
+import OpClusterModel
+public import OpClusterStore
+import OpClusterSystem
+import OpClusterTransfer
+import Synchronization
+
+extension ClusterConnection {
+  /// Leaves files with workers that have a store, each content once; what somebody has already is
+  /// not sent. What a worker does not take goes to another. Costs the bytes that nobody has.
+  ///
+  /// - Parameter sent: Called from other threads with bytes that have been sent, or need not be;
+  ///   negative, if they are sent again. Together they are the bytes of all different contents.
+  /// - Throws: `.refused` as `workerUnavailable` if no worker takes them, `.unreachable` if none of
+  ///   them can be reached, `.badConfiguration` for a file that has changed or cannot be read, or
+  ///   what `request` throws.
+  public func upload(
+    _ files: [LocalFile], sent: @escaping @Sendable (Int64) -> Void = { _ in }
+  ) async throws(ClientError) {
+    var left: [ContentDigest: LocalFile] = [:]
+    for file in files { left[file.content.digest] = file }
+    var avoided: Set<String> = []
+    var failure: (file: LocalFile, reason: UploadFailure)?
+    while !left.isEmpty {
+      let places = try await places(
+        for: left.values.sorted { $0.path < $1.path }, avoiding: avoided.sorted(), failure)
+      for digest in Set(left.keys).subtracting(places.values.joined().map(\.content.digest)) {
+        if let file = left.removeValue(forKey: digest) { sent(file.content.size) }
+      }
+      let ends = try await leave(places, sent: sent)
+      for (store, files) in places {
+        let failed = ends[store] ?? [:]
+        for file in files where failed[file] == nil { left[file.content.digest] = nil }
+        guard let first = failed.min(by: { $0.key.path < $1.key.path }) else { continue }
+        failure = (first.key, first.value)
+        avoided.insert(store.worker)
+        if let (file, reason) = failed.first(where: { !$0.value.mayGoElsewhere }) {
+          throw ClientError(.badConfiguration, "\(file.path): \(reason)")
+        }
+      }
+    }
+  }
+
+  /// Where to leave them; without those that somebody has.
+  private func places(
+    for files: [LocalFile], avoiding avoided: [String],
+    _ failure: (file: LocalFile, reason: UploadFailure)?
+  ) async throws(ClientError) -> [ContentSource: [LocalFile]] {
+    var byDigest: [ContentDigest: LocalFile] = [:]
+    for file in files { byDigest[file.content.digest] = file }
+    var places: [ContentSource: [LocalFile]] = [:]
+    for first in stride(from: 0, to: files.count, by: Limits.rowsPerReply) {
+      let page = files[first..<min(first + Limits.rowsPerReply, files.count)].map(\.content)
+      let reply: ClientReply
+      do throws(ClientError) {
+        reply = try await request(.place(page, avoided: avoided, writer: []))
+      } catch {
+        guard let failure else { throw error }
+        // The reason why the last worker did not take it says more than that there is no other.
+        throw ClientError(
+          .unreachable,
+          "\(failure.file.path) (\(failure.file.content.size) bytes) was taken by no worker: "
+            + "\(failure.reason)",
+          hint: "look at the stores of the workers, and at the network between here and them")
+      }
+      guard case .placed(let found) = reply else {
+        throw ClientError(.protocolViolation, "the coordinator answered something else")
+      }
+      for place in found {
+        guard let file = byDigest[place.digest], let store = place.sources.first else { continue }
+        places[store, default: []].append(file)
+      }
+    }
+    return places
+  }
+
+  /// Leaves files with several stores at once.
+  private func leave(
+    _ places: [ContentSource: [LocalFile]], sent: @escaping @Sendable (Int64) -> Void
+  ) async throws(ClientError) -> [ContentSource: [LocalFile: UploadFailure]] {
+    var running: [(ContentSource, ContentUploader, ReplySlot<UploadEnd>)] = []
+    defer { for (_, uploader, _) in running { uploader.stop() } }
+    for (store, files) in places.sorted(by: { $0.key.endpoint < $1.key.endpoint }) {
+      let slot = ReplySlot<UploadEnd>()
+      do throws(SystemError) {
+        let uploader = try ContentUploader(files, to: store, keys: keys, sent: sent) { failed in
+          slot.fill(.success(UploadEnd(failed: failed)))
+        }
+        running.append((store, uploader, slot))
+      } catch {
+        throw ClientError(.unreachable, "files cannot be left: \(error)")
+      }
+    }
+    var ends: [ContentSource: [LocalFile: UploadFailure]] = [:]
+    for (store, _, slot) in running { ends[store] = try await slot.value().failed }
+    return ends
+  }
+}
+
+/// How the files for one store have ended.
+private struct UploadEnd: Sendable {
+  var failed: [LocalFile: UploadFailure]
+}

@@ -1,0 +1,164 @@
+// The submitter's files of a graph: found before anything is sent, read and left with workers
+// before the submission that names them.
+
+import OpClusterClient
+import OpClusterFolders
+import OpClusterManifest
+import OpClusterModel
+import OpClusterPresentation
+import OpClusterStore
+import OpClusterSystem
+import OpClusterWire
+
+/// The files that operations of one graph read. Empty for most graphs.
+struct OwnFiles {
+  /// Of one operation: its files, for all elements or for each.
+  private struct Found {
+    var wishes: OwnFileWishes
+    var lists: [[FoundFile]]
+  }
+
+  private var found: [Found] = []
+  var isEmpty: Bool { found.isEmpty }
+
+  /// Looks for the files; reads none of them. Costs the names in the folders on the way.
+  init(_ wishes: [OwnFileWishes]) throws(Failure) {
+    // Many operations read the same.
+    var known: [OwnFileWishes.Wish: [FoundFile]] = [:]
+    for wish in wishes {
+      var lists: [[FoundFile]] = []
+      for list in wish.lists {
+        var files: [FoundFile] = []
+        for one in list {
+          if known[one] == nil {
+            known[one] = try Self.search(one, of: wish.operation)
+          }
+          files += known[one] ?? []
+        }
+        try Self.check(files, of: wish.operation)
+        lists.append(files)
+      }
+      found.append(Found(wishes: wish, lists: lists))
+    }
+  }
+
+  private static func search(
+    _ wish: OwnFileWishes.Wish, of operation: String
+  ) throws(Failure) -> [FoundFile] {
+    let folder = wish.folder
+    var search = FileSearch(atMost: Limits.contentsPerOutput)
+    do throws(FileSearchError) {
+      try search.find(wish.name ?? "", wish.path, in: folder)
+    } catch {
+      throw failure(
+        "operation '\(safe(operation))' reads \(safe(wish.path)): \(reason(error))",
+        "paths begin in the manifest's folder; those of --upload where you are")
+    }
+    if wish.name != nil { return search.found }
+    var files: [FoundFile] = []
+    for var file in search.found {
+      let start = folder.hasSuffix("/") ? folder : folder + "/"
+      let path = file.place.hasPrefix(start) ? String(file.place.dropFirst(start.count)) : ""
+      let parts = path.split(separator: "/", maxSplits: 1).map(String.init)
+      guard RelativePath.isValid(path), let first = parts.first else {
+        throw failure(
+          "\(safe(wish.path)) is not below \(safe(folder)), so that it has no path there",
+          "give it a name: inputs: {NAME: \(safe(wish.path))}")
+      }
+      (file.name, file.path) = (first, parts.count > 1 ? parts[1] : "")
+      files.append(file)
+    }
+    return files
+  }
+
+  private static func check(_ files: [FoundFile], of operation: String) throws(Failure) {
+    var places: [String: String] = [:]
+    for file in files {
+      let path = "\(file.name)/\(file.path)"
+      if let other = places.updateValue(file.place, forKey: path), other != file.place {
+        throw failure(
+          "operation '\(safe(operation))' reads both \(safe(other)) and \(safe(file.place)) as "
+            + "\(safe(file.name))", "give one of them another name")
+      }
+    }
+    if files.count > Limits.contentsPerOutput {
+      throw failure(
+        "operation '\(safe(operation))' reads more than \(Limits.contentsPerOutput) files",
+        "put them into an archive")
+    }
+  }
+
+  private static func reason(_ error: FileSearchError) -> String {
+    switch error {
+    case .missing(let place): "there is no \(safe(place))"
+    case .nothing(let place): "nothing is at \(safe(place))"
+    case .tooMany: "it is more than \(Limits.contentsPerOutput) files; put them into an archive"
+    case .tooDeep(let place): "the path of \(safe(place)) is too long or too deep"
+    case .strange(let place): "\(safe(place)) is neither a file nor a folder"
+    case .machine(let error): safe(error.description)
+    }
+  }
+
+  private static func failure(_ message: String, _ hint: String) -> Failure {
+    Failure(.badInput, code: "bad_manifest", message, hint: hint)
+  }
+
+  // MARK: - Sending
+
+  /// Reads the files, leaves them with workers, and names them in the submission.
+  func leave(
+    for submission: inout GraphSubmission, _ connection: ClusterConnection, _ console: Console
+  ) async throws {
+    if isEmpty { return }
+    let files = try read()
+    let contents = Dictionary(
+      files.values.map { ($0.content, $0) }, uniquingKeysWith: { first, _ in first })
+    let bytes = contents.keys.reduce(Int64(0)) { $0 + $1.size }
+    let painter = UploadPainter(bytes: bytes, files: contents.count, console)
+    try await painter.following {
+      try await connection.upload(Array(contents.values)) { painter.sent($0) }
+    }
+    for one in found { try name(one, files, in: &submission) }
+  }
+
+  /// Each file once.
+  private func read() throws(Failure) -> [String: LocalFile] {
+    var files: [String: LocalFile] = [:]
+    for file in found.flatMap(\.lists).joined() where files[file.place] == nil {
+      do throws(StoreError) {
+        files[file.place] = try LocalFile(at: file.place)
+      } catch {
+        throw Failure(
+          .inputOutput, code: "cannot_read", "cannot read \(safe(file.place)): \(error)")
+      }
+    }
+    return files
+  }
+
+  private func name(
+    _ one: Found, _ files: [String: LocalFile], in submission: inout GraphSubmission
+  ) throws(Failure) {
+    var own = ElementArguments()
+    for list in one.lists {
+      var output = OperationOutput()
+      output.files = list.compactMap { file in
+        files[file.place].map {
+          StoredFile(
+            name: file.name, path: file.path, isExecutable: file.isExecutable,
+            content: $0.content)
+        }
+      }
+      let bytes = Wire.encode(output: output)
+      if bytes.count > Limits.ownFilesBytes {
+        throw Self.failure(
+          "the names of the files of '\(safe(one.wishes.operation))' are too long together",
+          "put them into an archive")
+      }
+      own.append(bytes)
+    }
+    var names: Set<String> = []
+    for file in one.lists.joined() { names.insert(file.name) }
+    submission.templates[one.wishes.template].ownFiles = own
+    submission.templates[one.wishes.template].inputFiles += names.sorted().map { .own($0) }
+  }
+}

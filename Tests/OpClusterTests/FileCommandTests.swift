@@ -1,0 +1,132 @@
+// Files with the real `opbatch` and workers with folders of their own: what a submitter names comes
+// to the commands, what they leave comes back, each byte as it was.
+
+import Citations
+import FoundationEssentials
+import RealCluster
+import Testing
+
+@Suite(.serialized) struct FileCommandTests {
+  private func shape(overTCP: Bool) throws -> Cluster.Shape {
+    var shape = Cluster.Shape(workers: 2)
+    guard overTCP else { return shape }
+    let ports = try FreePorts.find(2)
+    shape.clientAddress = "tcp://127.0.0.1:\(ports[0])"
+    shape.workerAddress = "tcp://127.0.0.1:\(ports[1])"
+    return shape
+  }
+
+  /// Calls it in a folder.
+  private func opbatch(
+    _ words: [String], at folder: String, _ cluster: Cluster
+  ) async throws -> (status: Int32, output: String, error: String) {
+    let program = try ChildProgram(
+      "opbatch-\(UInt32.random(in: 0 ... .max))", "/usr/bin/env",
+      ["-C", folder, try Cluster.executable("opbatch")] + words,
+      environment: cluster.environment + ["OPBATCH_COORDINATOR=\(cluster.address)"],
+      folder: cluster.folder, input: "/dev/null")
+    let status = try await program.ended()
+    return (status, program.output, program.error)
+  }
+
+  private func someBytes(_ count: Int, _ seed: UInt8) -> Data {
+    var state = UInt32(seed) &* 2_654_435_761 | 1
+    return Data(
+      (0..<count).map { _ in
+        state = state &* 1_664_525 &+ 1_013_904_223
+        return UInt8(state >> 24)
+      })
+  }
+
+  /// Reads, a reference and a folder go to the commands of an array at both workers; their results
+  /// are merged, and fetched.
+  @Test(.checks("S140"), arguments: [false, true])
+  func thereAndBack(overTCP: Bool) async throws {
+    try await Cluster.with(try shape(overTCP: overTCP)) { cluster in
+      let home = "\(cluster.folder)/home"
+      for folder in ["reads", "tools/deep", "results"] {
+        try FileManager.default.createDirectory(
+          atPath: "\(home)/\(folder)", withIntermediateDirectories: true)
+      }
+      var all = Data()
+      for (at, name) in ["s1", "s2", "s3", "s4"].enumerated() {
+        let bytes = someBytes(300_000 + at, UInt8(at))
+        try bytes.write(to: URL(filePath: "\(home)/reads/\(name).fq"))
+        all += bytes
+      }
+      try write("#!/bin/sh\nexec cat \"$@\"\n", to: "\(home)/tools/deep/join")
+      #expect(try FileManager.default.setExecutable("\(home)/tools/deep/join"))
+      try write("reference\n", to: "\(home)/ref.fa")
+      try write("extra\n", to: "\(home)/extra.txt")
+      try write(
+        """
+        version: 1
+        files: [extra.txt, "tools"]
+        operations:
+          each:
+            array: {items: [s1, s2, s3, s4]}
+            inputs: {reads: "reads/${{ item }}.fq", ref: ref.fa}
+            run: |
+              grep -q extra "$OP_INPUTS/extra.txt"
+              grep -q reference "$OP_INPUTS/ref"
+              cp "$OP_INPUTS/reads" out
+            outputs: {files: {out: out}}
+          merge:
+            needs: {each: {files: [out]}}
+            inputs: {reads: "reads/*.fq"}
+            run: |
+              "$OP_INPUTS/tools/deep/join" "$OP_INPUTS"/each/*/out > all
+              cat "$OP_INPUTS"/reads/*.fq | cmp - all
+              cat "$OP_INPUTS/late.txt" >> all
+            outputs: {files: {all: all}}
+
+        """, to: "\(home)/graph.yaml")
+      // Named on the command line, from where it is called.
+      try FileManager.default.createDirectory(
+        atPath: "\(cluster.folder)/here", withIntermediateDirectories: false)
+      try write("late\n", to: "\(cluster.folder)/here/late.txt")
+      let words = ["submit", "\(home)/graph.yaml", "--upload", "late.txt", "--wait", "-o", "name"]
+      let said = try await opbatch(words, at: "\(cluster.folder)/here", cluster)
+      #expect(said.status == 0, "\(said.error)")
+      let graph = String(said.output.prefix { $0 != "\n" })
+      let result = "\(home)/results/all"
+      let fetched = try await cluster.opbatch("fetch", "\(graph)/merge", "-o", result)
+      #expect(fetched.status == 0, "\(fetched.error)")
+      let found = try Data(contentsOf: URL(filePath: result))
+      #expect(found == all + Data("late\n".utf8))
+      // Nothing has to be sent a second time.
+      let again = try await opbatch(words, at: "\(cluster.folder)/here", cluster)
+      #expect(again.status == 0, "\(again.error)")
+      try FileManager.default.removeItem(atPath: "\(home)/ref.fa")
+      for command in ["check", "submit"] {
+        let missing = try await cluster.opbatch(command, "\(home)/graph.yaml")
+        #expect(missing.status == 65 && missing.error.contains("there is no"), "\(missing.error)")
+      }
+    }
+  }
+
+  /// Stores that are too small, or switched off: an error that says so, and nothing is submitted.
+  @Test(arguments: ["0", "1000"]) func nobodyTakesThem(store: String) async throws {
+    var shape = try shape(overTCP: false)
+    shape.workerFlags = Array(repeating: ["--store", store], count: 2)
+    try await Cluster.with(shape) { cluster in
+      try someBytes(5_000, 1).write(to: URL(filePath: "\(cluster.folder)/large"))
+      try write(
+        "version: 1\noperations: {a: {run: 'true', inputs: {f: large}}}\n",
+        to: "\(cluster.folder)/graph.yaml")
+      let said = try await cluster.opbatch("submit", "\(cluster.folder)/graph.yaml")
+      #expect(said.status != 0)
+      let reason = store == "0" ? "no connected worker has a store" : "has no room for it"
+      #expect(said.error.contains(reason), "\(said.error)")
+      let listed = try await cluster.opbatch("ls", "-a", "-o", "name")
+      #expect(listed.output == "", "\(listed.output)")
+    }
+  }
+}
+
+extension FileManager {
+  fileprivate func setExecutable(_ path: String) throws -> Bool {
+    try setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+    return isExecutableFile(atPath: path)
+  }
+}

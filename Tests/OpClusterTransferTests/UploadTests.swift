@@ -1,0 +1,203 @@
+// Files that are left with a store, over TCP with keys and over socket files.
+
+import Citations
+import FoundationEssentials
+import Glibc
+import OpClusterModel
+import OpClusterStore
+import OpClusterSystem
+import OpClusterWire
+import OpClusterZeroMQ
+import Synchronization
+import Testing
+
+@testable import OpClusterTransfer
+
+@Suite(.serialized) struct UploadTests {
+  /// Whoever leaves files: a folder with them, a key, and the end of the last try.
+  private final class Writer: Sendable {
+    let folder = Folder()
+    let keys: KeyPair?
+    private let wakeUp: WakeUp
+    private let end = Mutex<[LocalFile: UploadFailure]?>(nil)
+    private let sum = Mutex<Int64>(0)
+
+    init(hasKeys: Bool = true) throws {
+      keys = hasKeys ? KeyPair.random() : nil
+      wakeUp = try WakeUp()
+    }
+
+    func file(_ name: String, _ bytes: [UInt8]) throws -> LocalFile {
+      try Data(bytes).write(to: URL(filePath: "\(folder.path)/\(name)"))
+      return try LocalFile(at: "\(folder.path)/\(name)")
+    }
+
+    var identity: ContentReader { keys.map { .key($0.publicKey) } ?? .local }
+    /// The bytes that it has told of.
+    var told: Int64 { sum.withLock { $0 } }
+
+    /// Leaves files, and returns those that were not left.
+    func leave(
+      _ files: [LocalFile], with holder: Holder, patience: OpClusterModel.Span = .seconds(20)
+    ) throws -> [LocalFile: UploadFailure] {
+      end.withLock { $0 = nil }
+      sum.withLock { $0 = 0 }
+      let uploader = try ContentUploader(
+        files, to: holder.source, keys: keys, patience: patience,
+        sent: { [self] more in sum.withLock { $0 += more } },
+        ended: { [self] failed in
+          end.withLock { $0 = failed }
+          wakeUp.signal()
+        })
+      defer { uploader.stop() }
+      while true {
+        if let failed = end.withLock({ $0 }) { return failed }
+        wakeUp.wait()
+      }
+    }
+  }
+
+  private func letWrite(_ writer: Writer, _ files: [LocalFile], to holder: Holder) {
+    let until = Instant(nanoseconds: MonotonicClock.now()) + .seconds(60)
+    #expect(
+      holder.server.grant(
+        files.map {
+          ContentGrant(
+            digest: $0.content.digest, reader: writer.identity, until: until, mayWrite: true)
+        }))
+  }
+
+  @Test("Files of all sizes arrive with every byte, and what is there is not sent again",
+    arguments: [true, false])
+  func arrive(hasKeys: Bool) throws {
+    let holder = try Holder(hasKeys: hasKeys)
+    let writer = try Writer(hasKeys: hasKeys)
+    let sizes = [0, 1, Limits.contentPieceBytes, Limits.contentPieceBytes + 1, 20_000_003]
+    var files = try sizes.map { try writer.file("f\($0)", someBytes($0)) }
+    for number in 0..<300 as Range<UInt64> {
+      files.append(try writer.file("s\(number)", someBytes(2_000, seed: 7 + number)))
+    }
+    letWrite(writer, files, to: holder)
+    for _ in 0..<2 {
+      #expect(try writer.leave(files, with: holder) == [:])
+      #expect(writer.told == files.reduce(0) { $0 + $1.content.size })
+    }
+    for file in files {
+      let bytes = try Data(contentsOf: URL(filePath: file.path))
+      let content = try holder.store.open(file.content.digest)
+      #expect(try content.read(at: 0, most: bytes.count + 1) == Array(bytes))
+    }
+    #expect(holder.store.usage.promised == 0)
+  }
+
+  @Test("Nobody leaves what was not granted, and who may leave it may not read it")
+  func grants() throws {
+    let (holder, writer) = (try Holder(), try Writer())
+    let files = [try writer.file("a", someBytes(1_000)), try writer.file("b", someBytes(2_000))]
+    letWrite(writer, [files[0]], to: holder)
+    let failed = try writer.leave(files, with: holder, patience: .milliseconds(400))
+    #expect(failed == [files[1]: .notGranted])
+    let reader = try Reader(patience: .milliseconds(400))
+    #expect(reader.fetch(files[0].content, from: [holder]) == .unreachable)
+    #expect(!holder.store.has(files[1].content.digest))
+  }
+
+  @Test("A store without room says so before a byte is sent")
+  func full() throws {
+    let (holder, writer) = (try Holder(limit: 1_000), try Writer())
+    let file = try writer.file("a", someBytes(1_001))
+    letWrite(writer, [file], to: holder)
+    #expect(try writer.leave([file], with: holder) == [file: .full])
+    #expect(writer.told == 0 && holder.store.usage.promised == 0)
+  }
+
+  @Test("A file that has changed since its digest was made comes nowhere", arguments: [true, false])
+  func changed(isShorter: Bool) throws {
+    let (holder, writer) = (try Holder(), try Writer())
+    let file = try writer.file("a", someBytes(700_000))
+    try Data(someBytes(isShorter ? 300_000 : 700_000, seed: 2)).write(to: URL(filePath: file.path))
+    letWrite(writer, [file], to: holder)
+    #expect(try writer.leave([file], with: holder) == [file: .changed])
+    #expect(!holder.store.has(file.content.digest))
+  }
+
+  @Test("What was interrupted goes on at the byte, with another connection") func resumes() throws {
+    let holder = try Holder(hasKeys: false)
+    let writer = try Writer(hasKeys: false)
+    let bytes = someBytes(3_000_000)
+    let file = try writer.file("a", bytes)
+    letWrite(writer, [file], to: holder)
+    // A first connection sends a part, stops, and goes.
+    do {
+      let link = try HolderLink(to: holder.source, nil)
+      link.send(Wire.encode(.offer(number: 1, file.content)))
+      let piece = Array(bytes.prefix(200_000))
+      link.send(Wire.encode(ContentRequest.piece(number: 1, offset: 0, piece)))
+      link.send(Wire.encode(.stop(number: 1)))
+      var poller = SocketPoller()
+      link.join(&poller)
+      var isWanted = false
+      while !isWanted {
+        #expect(link.flush())
+        _ = try poller.wait(until: MonotonicClock.now() + 10_000_000)
+        if case .message(let answer, _) = link.receive(),
+          case .wanted(1, offset: 0, credit: _) = try Wire.decodeContentAnswer(answer)
+        {
+          isWanted = true
+        }
+      }
+      while holder.incomingBytes < 200_000 { usleep(1_000) }
+    }
+    #expect(try writer.leave([file], with: holder) == [:])
+    let content = try holder.store.open(file.content.digest)
+    #expect(try content.read(at: 0, most: bytes.count) == bytes)
+  }
+
+  @Test("Bytes in another order, or more than there is credit for, cut the connection")
+  func rude() throws {
+    let holder = try Holder(hasKeys: false)
+    let writer = try Writer(hasKeys: false)
+    let file = try writer.file("a", someBytes(1_000_000))
+    letWrite(writer, [file], to: holder)
+    var uploads = Uploads()
+    let now = Instant(nanoseconds: 0)
+    let id = TransferID(connection: RoutingID(number: 1), number: 1)
+    _ = try uploads.offer(file.content, id, to: holder.store, at: now)
+    #expect(try uploads.take([1], at: 5, id, at: now) == nil)
+    #expect(try uploads.take([], at: 0, id, at: now) == nil)
+    let tooMuch = [UInt8](repeating: 0, count: 1_000_001)
+    #expect(try uploads.take(tooMuch, at: 0, id, at: now) == nil)
+    // Somebody else may take it over when the first is silent, and not before.
+    let other = TransferID(connection: RoutingID(number: 2), number: 1)
+    guard case .refused(.busy) = try uploads.offer(file.content, other, to: holder.store, at: now)
+    else {
+      Issue.record("two leave the same at once")
+      return
+    }
+    let later = now + .seconds(6)
+    guard case .wanted(offset: 0, credit: _)
+      = try uploads.offer(file.content, other, to: holder.store, at: later)
+    else {
+      Issue.record("a silent one keeps the others out")
+      return
+    }
+    guard case .nothing? = try uploads.take([1], at: 0, id, at: later) else {
+      Issue.record("who was replaced still writes")
+      return
+    }
+    uploads.endSilent(at: later + .seconds(601))
+    #expect(uploads.count == 0 && holder.store.usage.promised == 0)
+  }
+}
+
+extension Holder {
+  /// The bytes of what has not come as a whole.
+  fileprivate var incomingBytes: Int64 {
+    let part = "\(folder.path)/store/incoming"
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: part)) ?? []
+    return names.reduce(0) { sum, name in
+      var facts = stat()
+      return unsafe lstat("\(part)/\(name)", &facts) == 0 ? sum + Int64(facts.st_size) : sum
+    }
+  }
+}
