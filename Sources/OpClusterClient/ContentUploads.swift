@@ -23,6 +23,9 @@ extension ClusterConnection {
     for file in files { left[file.content.digest] = file }
     var avoided: Set<String> = []
     var failure: (file: LocalFile, reason: UploadFailure)?
+    var repeats = 0
+    // Each store has a socket, and some files that are open.
+    _ = ProcessLimits.descriptors(raising: true)
     while !left.isEmpty {
       let places = try await places(
         for: left.values.sorted { $0.path < $1.path }, avoiding: avoided.sorted(), failure)
@@ -35,13 +38,21 @@ extension ClusterConnection {
         for file in files where failed[file] == nil { left[file.content.digest] = nil }
         guard let first = failed.min(by: { $0.key.path < $1.key.path }) else { continue }
         failure = (first.key, first.value)
-        avoided.insert(store.worker)
-        if let (file, reason) = failed.first(where: { !$0.value.mayGoElsewhere }) {
+        if failed.values.contains(where: \.mayGoElsewhere) { avoided.insert(store.worker) }
+        let isLate = failed.values.contains(where: \.mayComeLater)
+        repeats += isLate ? 1 : 0
+        for (file, reason) in failed
+        where !reason.mayGoElsewhere && (!reason.mayComeLater || repeats > Self.mostRepeats) {
           throw ClientError(.badConfiguration, "\(file.path): \(reason)")
         }
       }
     }
   }
+
+  /// How often a store is asked again that would take something later; some twenty seconds each.
+  private static var mostRepeats: Int { 90 }
+  /// Stores that are written to at a time.
+  private static var mostStores: Int { 8 }
 
   /// Where to leave them; without those that somebody has.
   private func places(
@@ -57,7 +68,9 @@ extension ClusterConnection {
       do throws(ClientError) {
         reply = try await request(.place(page, avoided: avoided, writer: []))
       } catch {
-        guard let failure else { throw error }
+        guard let failure, case .refused(let refusal) = error.kind,
+          refusal.code == .workerUnavailable
+        else { throw error }
         // The reason why the last worker did not take it says more than that there is no other.
         throw ClientError(
           .unreachable,
@@ -76,13 +89,26 @@ extension ClusterConnection {
     return places
   }
 
-  /// Leaves files with several stores at once.
+  /// Leaves files with some stores at once.
   private func leave(
     _ places: [ContentSource: [LocalFile]], sent: @escaping @Sendable (Int64) -> Void
   ) async throws(ClientError) -> [ContentSource: [LocalFile: UploadFailure]] {
+    var ends: [ContentSource: [LocalFile: UploadFailure]] = [:]
+    let all = places.sorted { $0.key.endpoint < $1.key.endpoint }
+    for first in stride(from: 0, to: all.count, by: Self.mostStores) {
+      let some = all[first..<min(first + Self.mostStores, all.count)]
+      ends.merge(try await leaveAtOnce(some, sent: sent)) { $1 }
+    }
+    return ends
+  }
+
+  private func leaveAtOnce(
+    _ places: ArraySlice<(key: ContentSource, value: [LocalFile])>,
+    sent: @escaping @Sendable (Int64) -> Void
+  ) async throws(ClientError) -> [ContentSource: [LocalFile: UploadFailure]] {
     var running: [(ContentSource, ContentUploader, ReplySlot<UploadEnd>)] = []
     defer { for (_, uploader, _) in running { uploader.stop() } }
-    for (store, files) in places.sorted(by: { $0.key.endpoint < $1.key.endpoint }) {
+    for (store, files) in places {
       let slot = ReplySlot<UploadEnd>()
       do throws(SystemError) {
         let uploader = try ContentUploader(files, to: store, keys: keys, sent: sent) { failed in

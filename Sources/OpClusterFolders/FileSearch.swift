@@ -39,24 +39,36 @@ package struct FileSearch {
   package mutating func find(
     _ name: String, _ path: String, in folder: String
   ) throws(FileSearchError) {
-    let place = path.hasPrefix("/") ? path : "\(folder)/\(path)"
+    let path = Self.plain(path)
+    let root = path.hasPrefix("/") || folder == "/" ? "" : folder
+    let place = path.hasPrefix("/") ? path : "\(root)/\(path)"
     let before = found.count
     // A file whose name looks like a pattern is that file.
     if let kind = FileKind(ofTarget: place) {
       try add(name, kind, at: place, path: "")
     } else if FileNamePattern.isPattern(path) {
-      try addMatches(of: place, name)
+      try addMatches(of: path, below: root, name)
     } else {
       throw .missing(place)
     }
     if found.count == before { throw .nothing(place) }
   }
 
+  /// Without what leads nowhere: `./a//b/` is `a/b`; `.` stays.
+  private static func plain(_ path: String) -> String {
+    let parts = path.split(separator: "/").filter { $0 != "." }
+    let text = parts.joined(separator: "/")
+    if path.hasPrefix("/") { return "/\(text)" }
+    return text.isEmpty ? "." : text
+  }
+
   /// Level by level, each complete before the next. Costs the names of the folders on the way.
-  private mutating func addMatches(of pattern: String, _ name: String) throws(FileSearchError) {
+  private mutating func addMatches(
+    of pattern: String, below root: String, _ name: String
+  ) throws(FileSearchError) {
     let parts = pattern.split(separator: "/").map(String.init)
     let fixed = parts.prefix { !FileNamePattern.isPattern($0) }
-    var level = [(place: fixed.reduce("") { "\($0)/\($1)" }, path: "")]
+    var level = [(place: fixed.reduce(root) { "\($0)/\($1)" }, path: "")]
     for part in parts.dropFirst(fixed.count) {
       var next: [(place: String, path: String)] = []
       for folder in level {

@@ -86,7 +86,9 @@ public struct ManifestCompiler: Sendable {
     var graph = GraphDecoder(fields: fields).decode()
     graph.uploads = uploads
     if !graph.files.isEmpty || !uploads.isEmpty {
-      for at in graph.operations.indices { graph.operations[at].readsGraphFiles = true }
+      for at in graph.operations.indices {
+        if case .run = graph.operations[at].work { graph.operations[at].readsGraphFiles = true }
+      }
     }
     let lowering = Lowering(
       findings: findings, graph: graph, name: graph.name ?? defaultName,

@@ -49,6 +49,15 @@ public enum Limits {
   public static let pathDepth = 32
   /// What names the submitter's files of one operation, as bytes.
   public static let ownFilesBytes = 256 * 1024
+  /// Contents that submitters have left, or are about to, for submissions that have not come.
+  public static let placedContents = 1_000_000
+  /// Contents that one client may leave at a worker at a time.
+  public static let writeGrantsPerClient = 100_000
+  /// Holders of one content that placement looks at.
+  public static let holdersCompared = 32
+  /// Outcomes that later operations may reuse, and the bytes of their outputs; the oldest go first.
+  public static let reusableOutcomes = 65_536
+  public static let reusableOutputBytes = 64 * 1024 * 1024
   /// Contents of one worker that the coordinator knows; further ones are fetched by nobody.
   public static let contentsPerWorker = 1_000_000
   /// Holders of a content that its reader is told.

@@ -86,6 +86,10 @@ extension TemplateAnnouncement {
   fileprivate var weight: Int {
     512 + payload.count + graphName.utf8.count + name.utf8.count + queueName.utf8.count
       + indexRuns.count * 16 + demand.custom.count * 160
+      + inputFiles.reduce(0) {
+        $0 + 16 + $1.operation.utf8.count + $1.file.utf8.count + $1.folder.utf8.count
+      }
+      + secrets.reduce(0) { $0 + 8 + $1.utf8.count }
   }
 }
 

@@ -57,6 +57,10 @@ public enum Record: Hashable, Sendable {
   case restoredCounters(Counters)
   /// Part of a snapshot: keys of ended graphs in order (G19); at most `Limits.keysPerFact`.
   case restoredKeys([KeptKey])
+  /// An operation succeeded that need not be done again by others like it, which have this key.
+  case madeReusable(OperationID, key: ContentDigest)
+  /// Part of a snapshot, the oldest first.
+  case restoredReusable([ReusableOutcome])
   /// Dates the keys of graphs that end in this turn, or ended without a recorded time (G19).
   case keysDated(WallTime)
   /// The records of these ended graphs are removed.
@@ -136,6 +140,8 @@ public struct GraphState: Hashable, Sendable {
   public var addedBlocks: [OutputEntry] = []
   public var submittedAt: WallTime = .unknown
   public var pauses: [PauseEntry] = []
+  /// The keys of reusable operations that have succeeded, as bytes.
+  public var reuseKeys: [OutputEntry] = []
   public init(graph: GraphID) { self.graph = graph }
 
   public struct PlaceChange: Hashable, Sendable {
@@ -316,5 +322,19 @@ public struct AttemptHistory: Hashable, Sendable {
     line.attempt.operation.index = member
     line.count = 1
     return line
+  }
+}
+
+/// What an operation left that others like it need not do again.
+public struct ReusableOutcome: Hashable, Sendable {
+  /// What it did: the digest of its work and of all that it read.
+  public var key: ContentDigest
+  public var operation: OperationID
+  /// Its output, encoded; empty: none.
+  public var output: [UInt8]
+  public init(key: ContentDigest, operation: OperationID, output: [UInt8]) {
+    self.key = key
+    self.operation = operation
+    self.output = output
   }
 }

@@ -103,6 +103,8 @@ public struct OperationTemplate: Hashable, Sendable {
   /// The submitter's files, each as an encoded output that names them: one entry for all elements,
   /// or one for each; empty: none. Read as the output of a dependency named `InputFile.submitter`.
   public var ownFiles = ElementArguments()
+  /// Whether it ends at once, with the same output, if one like it has succeeded before.
+  public var isReusable = false
 
   public init(name: String, count: UInt32 = 1, work: Work) {
     self.name = name
@@ -241,6 +243,9 @@ public struct ElementArguments: Hashable, Sendable {
 }
 
 extension OperationTemplate {
+  /// Whether a dispatch carries anything that the operation reads.
+  package var readsInputs: Bool { wantsInputs || !ownFiles.isEmpty }
+
   /// The submitter's files of an element, as an encoded output; empty: none.
   package func ownFiles(of element: Int) -> [UInt8] {
     switch ownFiles.count {

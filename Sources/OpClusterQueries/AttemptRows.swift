@@ -23,7 +23,8 @@ extension OperationRow {
   private mutating func addEnd(_ line: AttemptHistory) {
     guard isFinished else { return }
     if let reason = line.reason { self.reason = reason }
-    if line.result.cause != .none { result = line.result }
+    // Of a success: what it was reused from, and what was left then.
+    if line.result.cause != .none || line.outcome == .succeeded { result = line.result }
     finishedAt = line.result.endedAt
   }
 }

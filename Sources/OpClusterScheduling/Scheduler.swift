@@ -77,6 +77,7 @@ public struct Scheduler: Sendable {
   var holders = HolderIndex()
   /// Operations kept out of line until somebody has what they need.
   var contentWaits = ContentWaits()
+  var placedContents = PlacedContents()
   /// What workers were told of in this turn, or have told of; empty between turns.
   var toldContents: Set<ToldContent> = []
   var rotation: UInt32 = 0

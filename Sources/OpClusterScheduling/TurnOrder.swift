@@ -49,6 +49,7 @@ extension Scheduler {
   public mutating func close(_ turn: inout SchedulingTurn) {
     turn.commit = CommitIndex(lastCommit.number + 1)
     missContents(into: &turn)
+    endPlacements(into: &turn)
     applyFailurePolicies(into: &turn)
     settleDeferred(into: &turn)
     assign(into: &turn)

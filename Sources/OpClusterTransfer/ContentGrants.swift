@@ -63,6 +63,8 @@ struct ContentGrants: Sendable {
     return hasReaderLeft
   }
 
+  func count(of reader: ContentReader) -> Int { byReader[reader]?.count ?? 0 }
+
   /// When the next grant ends; nil: there is none.
   var nextEnd: Instant? { ends.min?.until }
 

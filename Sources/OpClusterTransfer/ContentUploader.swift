@@ -34,10 +34,14 @@ package enum UploadFailure: Hashable, Sendable, CustomStringConvertible {
   /// Whether another store may take it.
   package var mayGoElsewhere: Bool {
     switch self {
-    case .unreachable, .notGranted, .full, .failed, .busy: true
-    case .changed, .unreadable: false
+    case .unreachable, .full, .failed: true
+    case .notGranted, .busy, .changed, .unreadable: false
     }
   }
+
+  /// Whether the same store may take it later: somebody else is leaving it, or too much time has
+  /// passed since the coordinator was asked.
+  package var mayComeLater: Bool { self == .notGranted || self == .busy }
 }
 
 /// Files on their way to one store.

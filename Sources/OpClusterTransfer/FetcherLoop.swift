@@ -249,6 +249,8 @@ final class HolderLink {
   private var item: SocketPoller.Item?
   /// Requests that the socket did not take yet, in order.
   private var unsent: [[UInt8]] = []
+  /// The messages that it took.
+  private(set) var sentCount = 0
 
   /// - Throws: `EINVAL` for an address that is none, or what libzmq answered.
   init(to source: ContentSource, _ keys: KeyPair?) throws(SystemError) {
@@ -293,7 +295,9 @@ final class HolderLink {
     defer { unsent.removeFirst(sent) }
     while sent < unsent.count {
       switch socket.send(unsent[sent]) {
-      case .sent: sent += 1
+      case .sent:
+        sent += 1
+        sentCount += 1
       case .wouldBlock: return true
       case .unreachable, .failed: return false
       }

@@ -103,7 +103,10 @@ final class ServerLoop {
       case .stop: isStopped = true
       case .grant(let more):
         for grant in more {
-          let isKnown = grant.mayWrite ? writeGrants.add(grant) : grants.add(grant)
+          let isKnown =
+            grant.mayWrite
+            ? writeGrants.count(of: grant.reader) < Limits.writeGrantsPerClient
+              && writeGrants.add(grant) : grants.add(grant)
           if !isKnown {
             logger.warning("too many grants; whoever asks for \(grant.digest.short) is refused")
           }
@@ -112,6 +115,7 @@ final class ServerLoop {
       case .revoke(let reader):
         grants.revoke(reader)
         writeGrants.revoke(reader)
+        uploads.endAll(of: reader)
         transfers.endAll(of: reader)
         areReadersNew = true
       }
@@ -188,7 +192,9 @@ final class ServerLoop {
     }
     if store.keep(content.digest) { return .kept(content) }
     do throws(StoreError) {
-      return try uploads.offer(content, id, to: store, at: now)
+      let (answer, replaced) = try uploads.offer(content, id, by: writer, to: store, at: now)
+      if let replaced { self.answer(replaced, ContentRefusal.busy) }
+      return answer
     } catch {
       return .refused(refusal(error))
     }

@@ -14,6 +14,8 @@ final class UploaderLoop {
     var file: LocalFile
     /// nil: it has not been wanted yet.
     var open: OpenContent?
+    /// Where the store wanted it from.
+    var start: Int64 = 0
     var next: Int64 = 0
     var credit: Int64 = 0
   }
@@ -72,10 +74,18 @@ final class UploaderLoop {
       while let first = later.first, first.at <= now { waiting.append(later.removeFirst().file) }
       offerMore()
       sendPieces()
-      if let link, !link.flush() { lose() }
+      flush()
       guard isDone || wait() else { return giveUp() }
     }
     return failures
+  }
+
+  private func flush() {
+    guard let link else { return }
+    let before = link.sentCount
+    if !link.flush() { return lose() }
+    // Over a slow network a store has long nothing to say.
+    if link.sentCount > before { lastProgress = now }
   }
 
   private var isDone: Bool { waiting.isEmpty && later.isEmpty && offers.isEmpty }
@@ -149,7 +159,12 @@ final class UploaderLoop {
     case .refused(let number, let refusal):
       guard let offer = offers.removeValue(forKey: number) else { return true }
       sent(-offer.next)
-      refused(offer.file, refusal)
+      if refusal == .damaged, offer.start > 0 {
+        // What was there may have been somebody else's beginning; now it has to come as a whole.
+        waiting.append(offer.file)
+      } else {
+        refused(offer.file, refusal)
+      }
     }
     return true
   }
@@ -166,7 +181,7 @@ final class UploaderLoop {
         link?.send(Wire.encode(.stop(number: number)))
         return true
       }
-      offer.next = offset
+      (offer.start, offer.next) = (offset, offset)
       sent(offset)
     }
     if offer.credit == 0 { ready.append(number) }
@@ -217,7 +232,8 @@ final class UploaderLoop {
         offer.credit -= Int64(bytes.count)
         offers[number] = offer
         sent(Int64(bytes.count))
-        if offer.credit > 0 { ready.append(number) }
+        // One after the other: the first is there soon, and the store answers.
+        if offer.credit > 0 { ready.prepend(number) }
       } catch {
         // A file that has become shorter.
         offers[number] = nil

@@ -4,6 +4,7 @@
 
 import OpClusterModel
 import OpClusterStore
+import OpClusterZeroMQ
 
 /// Each method costs the same, however many uploads there are, but for the sweep.
 struct Uploads {
@@ -12,6 +13,7 @@ struct Uploads {
     var content: StoredContent
     /// Who sends it; nil: nobody does now.
     var sender: TransferID?
+    var writer: ContentReader
     /// Bytes that the sender may still send.
     var credit: Int64 = 0
     var lastActive: Instant
@@ -19,6 +21,8 @@ struct Uploads {
 
   private var uploads: [ContentDigest: Upload] = [:]
   private var digests: [TransferID: ContentDigest] = [:]
+  /// How many each connection sends.
+  private var counts: [RoutingID: Int] = [:]
 
   var count: Int { uploads.count }
 
@@ -33,34 +37,54 @@ struct Uploads {
   /// A sender that has sent nothing for so long may be replaced by another.
   private static let patience = OpClusterModel.Span.seconds(5)
   /// What nobody goes on with for so long is dropped.
-  private static let memory = OpClusterModel.Span.seconds(600)
+  private static let memory = OpClusterModel.Span.seconds(120)
 
-  /// Takes an offer.
+  /// Takes an offer. Whoever sent it before, and has been silent, is replaced, and has to be told
+  /// that somebody else does.
   ///
   /// - Throws: What the store says, as it has no room.
   mutating func offer(
-    _ content: StoredContent, _ id: TransferID, to store: ContentStore, at now: Instant
-  ) throws(StoreError) -> Answer {
+    _ content: StoredContent, _ id: TransferID, by writer: ContentReader, to store: ContentStore,
+    at now: Instant
+  ) throws(StoreError) -> (answer: Answer, replaced: TransferID?) {
     if uploads[content.digest] == nil {
-      if uploads.count >= Limits.transfers { return .refused(.busy) }
+      guard uploads.count < Limits.transfers,
+        counts[id.connection] ?? 0 < Limits.transfersPerReader
+      else { return (.refused(.busy), nil) }
       uploads[content.digest] = Upload(
-        incoming: try store.begin(content), content: content, lastActive: now)
+        incoming: try store.begin(content), content: content, writer: writer, lastActive: now)
     }
     guard var upload = uploads[content.digest], upload.content == content else {
-      return .refused(.failed)
+      return (.refused(.failed), nil)
     }
-    if let sender = upload.sender {
-      if sender != id, now < upload.lastActive + Self.patience { return .refused(.busy) }
-      digests[sender] = nil
+    let replaced = upload.sender
+    if let replaced {
+      if replaced != id, now < upload.lastActive + Self.patience { return (.refused(.busy), nil) }
+      forget(replaced)
     }
     upload.sender = id
+    upload.writer = writer
     upload.lastActive = now
     let offset = upload.incoming.size
     upload.credit = min(content.size - offset, Limits.contentCredit)
     uploads[content.digest] = upload
     digests[id] = content.digest
-    if offset < content.size { return .wanted(offset: offset, credit: upload.credit) }
-    return try finish(content.digest)
+    counts[id.connection, default: 0] += 1
+    let answer =
+      offset < content.size
+      ? Answer.wanted(offset: offset, credit: upload.credit) : try finish(content.digest)
+    return (answer, replaced == id ? nil : replaced)
+  }
+
+  private mutating func forget(_ id: TransferID) {
+    guard digests.removeValue(forKey: id) != nil else { return }
+    let count = counts[id.connection] ?? 1
+    counts[id.connection] = count > 1 ? count - 1 : nil
+  }
+
+  /// Ends the uploads of a writer. Costs all uploads; keys are removed rarely.
+  mutating func endAll(of writer: ContentReader) {
+    for (digest, upload) in uploads where upload.writer == writer { drop(digest) }
   }
 
   /// Takes the next bytes. nil: the sender does not keep the rules.
@@ -98,12 +122,13 @@ struct Uploads {
   }
 
   private mutating func drop(_ digest: ContentDigest) {
-    if let sender = uploads.removeValue(forKey: digest)?.sender { digests[sender] = nil }
+    if let sender = uploads.removeValue(forKey: digest)?.sender { forget(sender) }
   }
 
   /// The sender wants to send no more of it; what has come stays for a while.
   mutating func stop(_ id: TransferID) {
-    guard let digest = digests.removeValue(forKey: id) else { return }
+    guard let digest = digests[id] else { return }
+    forget(id)
     uploads[digest]?.sender = nil
   }
 

@@ -298,10 +298,18 @@ extension MessageGenerator {
     case 29: .graphsRemoved(many { $0.graph() })
     case 30: .workerSetAside(worker(), maybe { $0.stageName() }, reason: text())
     case 31: .workerResumed(worker(), maybe { $0.stageName() })
+    case 32: .madeReusable(operation(), key: content().digest)
+    case 33:
+      .restoredReusable(
+        many { generator in
+          ReusableOutcome(
+            key: generator.content().digest, operation: generator.operation(),
+            output: generator.bytes())
+        })
     default: .restoredCounters(counters())
     }
   }
-  package static let recordKinds = 33
+  package static let recordKinds = 35
 
   package mutating func graphState() -> GraphState {
     var state = GraphState(graph: graph())
@@ -332,6 +340,7 @@ extension MessageGenerator {
     state.removedEdges = many { $0.liveEdge() }
     state.enqueuedIn = many { .init(index: $0.number(), queue: $0.queue(), place: $0.number()) }
     state.addedBlocks = many { .init(index: $0.number(), output: $0.bytes()) }
+    state.reuseKeys = many { .init(index: $0.number(), output: $0.content().digest.bytes) }
     state.submittedAt = wallTime()
     state.pauses = many {
       .init(index: $0.number(), since: $0.wallTime(), length: $0.span())

@@ -57,6 +57,7 @@ extension MessageGenerator {
     template.labels = labels()
     if below(8) == 0 { template.secrets = many { $0.number() } }
     template.inputFiles = inputFiles()
+    template.isReusable = below(4) == 0
     if below(6) == 0 {
       for _ in 0..<(bool() ? 1 : template.count) { template.ownFiles.append(bytes()) }
     }

@@ -279,6 +279,14 @@ final class TestWorker {
     while acknowledged < report { try #require(try takeNext()) }
   }
 
+  /// Finishes what comes within a time (milliseconds), if anything does.
+  func workWhatComes(within milliseconds: Int64) throws {
+    try takeNext(within: milliseconds)
+    let batch = dispatched
+    dispatched = []
+    if !batch.isEmpty { try report(batch.map { .finished($0.attempt, .done) }) }
+  }
+
   /// Finishes what comes until so many have been finished; the rest is left for later.
   func work(through count: Int, result: AttemptResult = .done) throws {
     var finished = 0

@@ -28,6 +28,25 @@ import Testing
       let row = try client.awaitEnd(of: graph)
       #expect(row.state == .succeeded, "after \(what)", sourceLocation: sourceLocation)
     }
+
+    /// The same where some of what was said may be obeyed, also later: it stops a graph, or brings
+    /// others before it. One of some graphs is run.
+    func areServedAtLast(
+      _ what: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+      for _ in 0..<5 {
+        _ = try client.ask(.suspendGraphs(Selection(graphs: .all), false))
+        let graph = try client.submit(chainGraph("g"))
+        for _ in 0..<100 {
+          try worker.workWhatComes(within: 100)
+          let reply = try client.ask(.graphs(.graph(graph), after: nil, limit: 1))
+          guard case .graphs(let rows, _) = reply, let row = rows.first else { break }
+          if row.state == .succeeded { return }
+          if row.state != .running { break }
+        }
+      }
+      Issue.record("nobody is served after \(what)", sourceLocation: sourceLocation)
+    }
   }
 
   private func endpoints(_ service: Service) -> [String] {
@@ -213,7 +232,7 @@ import Testing
         if !word.isEmpty { try worker.send(word) }
       }
     }
-    try others.areServed("changed messages")
+    try others.areServedAtLast("changed messages")
   }
 
   /// Pages behind the last number that there can be; the list of all is merged from what lives

@@ -33,6 +33,19 @@ import Testing
   }
 
   // Said in either place, inherited, and taken back.
+  @Test(.checks("S152")) func reuse() throws {
+    let compiled = compile(
+      """
+      version: 1
+      defaults: {reuse: true}
+      operations:
+        a: {run: x}
+        b: {run: x, reuse: false}
+        c: {call: {type: t}}
+      """)
+    #expect(try compiled.submission.templates.map(\.isReusable) == [true, false, true])
+  }
+
   @Test func exclusive() throws {
     let compiled = compile(
       """

@@ -62,7 +62,7 @@ import Testing
     ("root", "description: d", "description: {}"), ("root", "labels: {a: 1}", "labels: {1: a}"),
     ("root", "params: {a: 1}", "params: {A: 1}"),
     ("root", "files: ['reads/*.fq']", "files: {a: b}"),
-    ("operation", "inputs: {a: b}", "inputs: [a]"),
+    ("operation", "inputs: {a: b}", "inputs: [a]"), ("operation", "reuse: true", "reuse: 1"),
     (
       "root", "params: {a: {type: int, default: 1, choices: [1, 2], pattern: '.', help: h}}",
       "params: {a: {type: x}}"

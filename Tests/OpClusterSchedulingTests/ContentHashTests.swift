@@ -182,6 +182,7 @@ import Testing
     "templates.fillsInput": template { $0.fillsInput = true },
     "templates.isExclusive": template { $0.isExclusive = true },
     "templates.secrets": template { $0.secrets = [1] },
+    "templates.isReusable": template { $0.isReusable = true },
     "templates.ownFiles.bytes": template {
       $0.ownFiles = ElementArguments(bytes: [4], ends: [1]) ?? .init()
     },

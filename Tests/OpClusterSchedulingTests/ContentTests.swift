@@ -7,13 +7,13 @@ import Testing
 @testable import OpClusterScheduling
 
 @Suite(.checks("S137", "S140")) struct ContentTests {
-  private static func content(_ number: UInt8, size: Int64 = 100) throws -> StoredContent {
+  static func content(_ number: UInt8, size: Int64 = 100) throws -> StoredContent {
     let bytes = [UInt8](repeating: number, count: ContentDigest.byteCount)
     return StoredContent(digest: try #require(ContentDigest(bytes: bytes)), size: size)
   }
 
   /// A success whose output names contents of less than 128 bytes (`Outputs.contents`).
-  private static func result(_ contents: StoredContent...) -> AttemptResult {
+  static func result(_ contents: StoredContent...) -> AttemptResult {
     var result = AttemptResult.success
     for content in contents {
       result.output += [5 << 3 | 2, 36, 1 << 3 | 2, 32]
@@ -24,7 +24,7 @@ import Testing
   }
 
   /// `make` at worker `a`, and `read` of `a`'s output at worker `b`.
-  private static func submission(readers: UInt32 = 1) -> GraphSubmission {
+  static func submission(readers: UInt32 = 1) -> GraphSubmission {
     var make = noops("make")
     make.requirements = [LabelRequirement(key: "worker", values: ["a"])]
     var read = noops("read", readers)
@@ -36,14 +36,14 @@ import Testing
     return graph
   }
 
-  private static func world(_ names: [String] = ["a", "b"]) -> World {
+  static func world(_ names: [String] = ["a", "b"]) -> World {
     var world = World()
     world.invariantChecks = .afterEveryTurn
     for name in names { join(name, &world) }
     return world
   }
 
-  private static func join(_ name: String, hasStore: Bool = true, _ world: inout World) {
+  static func join(_ name: String, hasStore: Bool = true, _ world: inout World) {
     let at = world.join(name)
     // Said hello without a store: again, with one.
     guard hasStore else { return }
@@ -52,7 +52,7 @@ import Testing
     world.greet(at)
   }
 
-  private static func source(_ name: String) -> ContentSource {
+  static func source(_ name: String) -> ContentSource {
     ContentSource(
       endpoint: "tcp://\(name):1", key: [UInt8](repeating: name.utf8.first ?? 0, count: 32))
   }
@@ -329,216 +329,6 @@ import Testing
     #expect(world.workers[0].retained == [content.digest])
     #expect(world.scheduler.needsContent(content.digest))
     #expect(world.brokenInvariant == nil)
-  }
-
-  // MARK: - Files of the submitter
-
-  private static func named(_ contents: StoredContent...) -> [UInt8] {
-    var bytes: [UInt8] = []
-    for content in contents {
-      bytes += [5 << 3 | 2, 39, 1 << 3 | 2, 32] + content.digest.bytes
-      bytes += [2 << 3, UInt8(content.size), 3 << 3 | 2, 1, UInt8(ascii: "f")]
-    }
-    return bytes
-  }
-
-  /// `read` of the submitter's files: the same for all, or each its own.
-  private static func reading(_ files: [[UInt8]], _ count: UInt32) -> GraphSubmission {
-    var read = noops("read", count)
-    read.isArray = true
-    read.work = .command
-    read.wantsInputs = true
-    for file in files { read.ownFiles.append(file) }
-    read.inputFiles = [.own("f")]
-    var graph = GraphSubmission(name: "g")
-    graph.templates = [read]
-    return graph
-  }
-
-  private static func place(
-    _ contents: [StoredContent], avoided: [String] = [], _ world: inout World
-  ) -> [ContentHolders]? {
-    guard
-      case .placed(let places)? = world.ask(.place(contents, avoided: avoided, writer: [7]))
-    else { return nil }
-    return places
-  }
-
-  /// They stay for the life of the graph, and begin where they lie.
-  @Test(arguments: [false, true]) func ownFilesStayAndArePlaced(_ isEachItsOwn: Bool) throws {
-    var world = Self.world(["a", "b"])
-    let contents = [try Self.content(1), try Self.content(2)]
-    for at in 0...1 {
-      world.workers[at].held = [contents[at]]
-      world.report(at)
-      #expect(world.workers[at].released == [contents[at].digest], "nobody reads it yet")
-    }
-    let files =
-      isEachItsOwn ? contents.map { Self.named($0) } : [Self.named(contents[0], contents[1])]
-    world.ask(.submit(Self.reading(files, 2)))
-    for at in 0...1 { #expect(world.workers[at].retained == [contents[at].digest]) }
-    let assigned = world.workers.map { $0.assigned.map(\.attempt.operation.index) }
-    if isEachItsOwn { #expect(assigned == [[0], [1]]) }
-    let inputs = world.workers.flatMap(\.assigned).flatMap(\.inputs)
-    #expect(inputs.map(\.name) == [InputFile.submitter, InputFile.submitter])
-    #expect(world.replayed().state.pins.counts == world.scheduler.state.pins.counts)
-    var restored = Scheduler()
-    restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
-    #expect(restored.state.pins.counts == world.scheduler.state.pins.counts)
-    world.runAll()
-    #expect(world.scheduler.graphs.numbers.isEmpty && world.scheduler.state.pins.isEmpty)
-    for at in 0...1 { #expect(world.workers[at].released.count == 2) }
-    #expect(world.brokenInvariant == nil)
-  }
-
-  @Test func ownFilesAreForAllOrForEach() throws {
-    var world = Self.world(["a"])
-    let file = Self.named(try Self.content(1))
-    let reply = world.ask(.submit(Self.reading([file, file], 3)))
-    guard case .refused(let refusal)? = reply else {
-      Issue.record("two entries for three elements")
-      return
-    }
-    #expect(refusal.code == .badRequest)
-  }
-
-  /// Each content goes to the worker with the least so far; what somebody has goes nowhere.
-  @Test func filesAreSpreadOverTheStores() throws {
-    var world = Self.world(["a", "b"])
-    Self.join("c", hasStore: false, &world)
-    let known = try Self.content(9)
-    world.workers[0].held = [known]
-    world.report(0)
-    let contents = [
-      try Self.content(1, size: 100), try Self.content(2, size: 60), try Self.content(3, size: 60),
-    ]
-    let places = Self.place(contents + [known], &world)
-    #expect(places?.map(\.digest) == contents.map(\.digest))
-    #expect(places?.map { $0.sources.map(\.worker) } == [["a"], ["b"], ["b"]])
-    #expect(
-      world.workers[0].grants == [
-        GrantOrder(digest: contents[0].digest, reader: [7], mayWrite: true)
-      ])
-    let others = Self.place(contents, avoided: ["b"], &world)
-    #expect(others?.allSatisfy { $0.sources.map(\.worker) == ["a"] } == true)
-    guard
-      case .refused(let refusal)? = world.ask(
-        .place(contents, avoided: ["a", "b"], writer: []))
-    else {
-      Issue.record("c has no store")
-      return
-    }
-    #expect(refusal.code == .workerUnavailable)
-    #expect(Self.place([known], avoided: ["a", "b"], &world) == [])
-  }
-
-  // MARK: - Where operations begin
-
-  /// `make` at a worker, and `read` anywhere, held until the test lets it go.
-  private static func placed(
-    _ sizes: [(worker: Int, content: StoredContent)], in world: inout World, readers: UInt32 = 1
-  ) {
-    var graph = GraphSubmission(name: "g")
-    for (number, made) in sizes.enumerated() {
-      var make = noops("make\(number)")
-      make.requirements = [
-        LabelRequirement(key: "worker", values: [world.workers[made.worker].name])
-      ]
-      graph.templates.append(make)
-      graph.groupEdges.append(
-        GroupEdge(from: UInt32(number), to: UInt32(sizes.count), policy: .succeeded))
-    }
-    var read = noops("read", readers)
-    read.isArray = true
-    read.wantsInputs = true
-    read.isHeld = true
-    graph.templates.append(read)
-    world.ask(.submit(graph))
-    for (number, made) in sizes.enumerated() {
-      world.start(made.worker, operation(1, UInt32(number)))
-      // A worker that takes long is given nothing beyond its capacity.
-      world.now = world.now + .seconds(1)
-      world.end(made.worker, operation(1, UInt32(number)), result(made.content))
-      world.workers[made.worker].held.append(made.content)
-      world.report(made.worker)
-    }
-  }
-
-  private static func letGo(_ world: inout World) {
-    var reads = Selection.graph(GraphID(1))
-    reads.operation = "read"
-    world.ask(.hold(.selection(reads), false))
-  }
-
-  private static func explanation(_ id: OperationID, _ world: inout World) -> [String] {
-    guard case .explanations(let rows, _)? = world.ask(.explain(.graph(id.graph))) else {
-      return []
-    }
-    return rows.filter { $0.operation == id }.flatMap(\.lines).map(\.text)
-  }
-
-  @Test func beginsWhereMostOfItLies() throws {
-    var world = Self.world(["a", "b", "c"])
-    Self.placed(
-      [
-        (1, try Self.content(1, size: 100)), (2, try Self.content(2, size: 60)),
-        (2, try Self.content(3, size: 50)),
-      ], in: &world)
-    let lines = Self.explanation(operation(1, 3), &world)
-    #expect(lines.contains("it is held"), "\(lines)")
-    Self.letGo(&world)
-    #expect(world.workers.map(\.assigned.count) == [0, 0, 1])
-    let told = Self.explanation(operation(1, 3), &world)
-    #expect(
-      told.contains("of 210 bytes that it reads, 100 bytes come from others, most from b"),
-      "\(told)")
-    #expect(world.brokenInvariant == nil)
-  }
-
-  /// Each of an array; where it lies while there is room, elsewhere before waiting.
-  @Test func doesNotWaitForThePlaceOfItsInputs() throws {
-    var world = Self.world(["a", "b"])
-    Self.placed([(1, try Self.content(1))], in: &world, readers: 5)
-    Self.letGo(&world)
-    // Each has two processors.
-    #expect(world.workers[1].assigned.map(\.attempt.operation.index) == [1, 2])
-    #expect(world.workers[0].assigned.map(\.attempt.operation.index) == [3, 4])
-    let waiting = Self.explanation(operation(1, 5), &world)
-    #expect(
-      waiting.contains("it reads 100 bytes that others made; most of it is at b 100 bytes"),
-      "\(waiting)")
-    world.runAll()
-    #expect(world.scheduler.graphs.numbers.isEmpty)
-    #expect(world.brokenInvariant == nil)
-  }
-
-  /// A worker that cannot have the operation is not chosen, whatever it has.
-  @Test func theRulesOfPlacementHold() throws {
-    var world = Self.world(["a", "b"])
-    Self.placed([(1, try Self.content(1))], in: &world)
-    world.ask(.drainWorker("b"))
-    Self.letGo(&world)
-    #expect(world.workers.map(\.assigned.count) == [1, 0])
-    #expect(world.brokenInvariant == nil)
-  }
-
-  /// Of a hundred graphs whose inputs lie on one of eight workers, all start there.
-  @Test(arguments: [1, 8]) func graphsStartWhereTheirInputsLie(_ workers: Int) throws {
-    for place in 0..<workers {
-      var world = Self.world((0..<workers).map { "w\($0)" })
-      Self.placed([(place, try Self.content(1))], in: &world)
-      Self.letGo(&world)
-      #expect(world.workers[place].assigned.count == 1)
-    }
-  }
-
-  @Test func sizesAreAddedUpWithoutATrap() throws {
-    var places = InputPlaces()
-    for _ in 0..<10_000 { places.noteContent(Limits.contentBytes, at: [1]) }
-    #expect(places.bytes == 1 << 56 && places.missing(at: 1) == 0)
-    #expect(places.bytes.inBinaryUnits == "65536 TiB")
-    let texts = [Int64(0), 1_023, 1_024, 1_536, 102_400, 1 << 30].map(\.inBinaryUnits)
-    #expect(texts == ["0 bytes", "1023 bytes", "1.0 KiB", "1.5 KiB", "100 KiB", "1.0 GiB"])
   }
 
   @Test func contentsOfAWorkerAreBounded() throws {

@@ -95,7 +95,9 @@ struct ScriptTrace {
       "blocks of \(names.name(id)) +\(String(decoding: bytes, as: UTF8.self))"
     case .graphSuspended(let graph, let value):
       "\(value ? "suspended" : "resumed") graph \(graph.number)"
-    case .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys: "restored"
+    case .madeReusable(let id, _): "reusable \(names.names([id]))"
+    case .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .restoredReusable:
+      "restored"
     case .keysDated: "keys count from now"
     case .graphsRemoved(let graphs):
       "removed \(graphs.map { "\($0.number)" }.joined(separator: ","))"

@@ -61,7 +61,7 @@ import Testing
       try write(
         """
         version: 1
-        files: [extra.txt, "tools"]
+        files: [./extra.txt, tools/, "tools//deep/*"]
         operations:
           each:
             array: {items: [s1, s2, s3, s4]}
@@ -102,6 +102,55 @@ import Testing
         let missing = try await cluster.opbatch(command, "\(home)/graph.yaml")
         #expect(missing.status == 65 && missing.error.contains("there is no"), "\(missing.error)")
       }
+    }
+  }
+
+  /// A pipeline whose steps are reused: the second time nothing runs, after an edit what hangs on
+  /// it; what was left then is shown and fetched as its own.
+  @Test(.checks("S152")) func notTwice() async throws {
+    try await Cluster.with(try shape(overTCP: false)) { cluster in
+      let home = cluster.folder
+      let text = """
+        version: 1
+        defaults: {reuse: true}
+        operations:
+          clean:
+            inputs: {raw: raw.csv}
+            run: grep -v '^#' "$OP_INPUTS/raw" > clean.csv && echo ran >> \(home)/ran
+            outputs: {files: {clean: clean.csv}}
+          count:
+            needs: {clean: {files: [clean]}}
+            run: |
+              echo "rows=$(wc -l < "$OP_INPUTS/clean/clean")" >> "$OP_OUTPUT"
+              echo ran >> \(home)/ran
+            outputs: [rows]
+          say:
+            needs: count
+            run: echo "${{ needs.count.outputs.rows }} rows" && echo ran >> \(home)/ran
+
+        """
+      try write("#head\n1\n2\n", to: "\(home)/raw.csv")
+      func runs(_ text: String) async throws -> Int {
+        try write("", to: "\(home)/ran")
+        try write(text, to: "\(home)/graph.yaml")
+        let said = try await cluster.opbatch("submit", "\(home)/graph.yaml", "--wait")
+        #expect(said.status == 0, "\(said.error)")
+        let lines = try String(contentsOfFile: "\(home)/ran", encoding: .utf8)
+        return lines.split(separator: "\n").count
+      }
+      #expect(try await runs(text) == 3)
+      #expect(try await runs(text) == 0)
+      #expect(try await runs(text.replacing("} rows", with: "} lines")) == 1)
+      let shown = try await cluster.opbatch("show", "2/count")
+      #expect(shown.output.contains("reused") && shown.output.contains("rows=2"), "\(shown.output)")
+      let fetched = try await cluster.opbatch("fetch", "2/clean", "-o", "\(home)/fetched")
+      #expect(fetched.status == 0, "\(fetched.error)")
+      #expect(try String(contentsOfFile: "\(home)/fetched", encoding: .utf8) == "1\n2\n")
+      try write("#head\n1\n2\n3\n", to: "\(home)/raw.csv")
+      #expect(try await runs(text) == 3)
+      // Another head changes what the first reads, and nothing that it leaves.
+      try write("#another\n1\n2\n3\n", to: "\(home)/raw.csv")
+      #expect(try await runs(text) == 1)
     }
   }
 

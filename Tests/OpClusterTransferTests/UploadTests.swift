@@ -162,31 +162,69 @@ import Testing
     var uploads = Uploads()
     let now = Instant(nanoseconds: 0)
     let id = TransferID(connection: RoutingID(number: 1), number: 1)
-    _ = try uploads.offer(file.content, id, to: holder.store, at: now)
+    _ = try uploads.offer(file.content, id, by: .local, to: holder.store, at: now)
     #expect(try uploads.take([1], at: 5, id, at: now) == nil)
     #expect(try uploads.take([], at: 0, id, at: now) == nil)
     let tooMuch = [UInt8](repeating: 0, count: 1_000_001)
     #expect(try uploads.take(tooMuch, at: 0, id, at: now) == nil)
     // Somebody else may take it over when the first is silent, and not before.
     let other = TransferID(connection: RoutingID(number: 2), number: 1)
-    guard case .refused(.busy) = try uploads.offer(file.content, other, to: holder.store, at: now)
+    guard
+      case .refused(.busy) = try uploads.offer(
+        file.content, other, by: .local, to: holder.store, at: now
+      ).answer
     else {
       Issue.record("two leave the same at once")
       return
     }
     let later = now + .seconds(6)
-    guard case .wanted(offset: 0, credit: _)
-      = try uploads.offer(file.content, other, to: holder.store, at: later)
-    else {
+    let (answer, replaced) = try uploads.offer(
+      file.content, other, by: .local, to: holder.store, at: later)
+    guard case .wanted(offset: 0, credit: _) = answer else {
       Issue.record("a silent one keeps the others out")
       return
     }
+    #expect(replaced == id, "it has to be told")
     guard case .nothing? = try uploads.take([1], at: 0, id, at: later) else {
       Issue.record("who was replaced still writes")
       return
     }
-    uploads.endSilent(at: later + .seconds(601))
+    uploads.endSilent(at: later + .seconds(121))
     #expect(uploads.count == 0 && holder.store.usage.promised == 0)
+    // Whose key is removed, ends; and one connection has so many at a time.
+    _ = try uploads.offer(file.content, id, by: .local, to: holder.store, at: later)
+    uploads.endAll(of: .local)
+    #expect(uploads.count == 0 && holder.store.usage.promised == 0)
+    for number in 0...Limits.transfersPerReader {
+      let digest = ContentHash.digest(of: someBytes(8, seed: UInt64(number)))
+      let content = StoredContent(digest: digest, size: 8)
+      let id = TransferID(connection: RoutingID(number: 1), number: UInt64(number))
+      _ = try uploads.offer(content, id, by: .local, to: holder.store, at: later)
+    }
+    #expect(uploads.count == Limits.transfersPerReader)
+  }
+
+  @Test("What somebody else began wrongly is sent again as a whole") func wrongBeginning() throws {
+    let holder = try Holder(hasKeys: false)
+    let writer = try Writer(hasKeys: false)
+    let bytes = someBytes(900_000)
+    let file = try writer.file("a", bytes)
+    letWrite(writer, [file], to: holder)
+    do {
+      let link = try HolderLink(to: holder.source, nil)
+      link.send(Wire.encode(.offer(number: 1, file.content)))
+      let piece = someBytes(200_000, seed: 9)
+      link.send(Wire.encode(ContentRequest.piece(number: 1, offset: 0, piece)))
+      link.send(Wire.encode(.stop(number: 1)))
+      var poller = SocketPoller()
+      link.join(&poller)
+      while holder.incomingBytes < 200_000 {
+        #expect(link.flush())
+        _ = try poller.wait(until: MonotonicClock.now() + 10_000_000)
+      }
+    }
+    #expect(try writer.leave([file], with: holder) == [:])
+    #expect(try holder.store.open(file.content.digest).read(at: 0, most: bytes.count) == bytes)
   }
 }
 

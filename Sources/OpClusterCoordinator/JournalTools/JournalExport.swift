@@ -99,6 +99,8 @@ public enum JournalExport {
       "restored_counters epoch=\(counters.epoch.number) last_graph=\(counters.lastGraph) "
         + "last_event=\(counters.lastEvent)"
     case .restoredKeys(let kept): "restored_keys count=\(kept.count)"
+    case .madeReusable(let id, let key): "made_reusable operation=\(id) key=\(key.short)"
+    case .restoredReusable(let outcomes): "restored_reusable count=\(outcomes.count)"
     case .keysDated(let at): "keys_dated at=\(at.milliseconds)"
     case .graphsRemoved(let graphs):
       "graphs_removed graphs=\(graphs.map { "\($0.number)" }.joined(separator: ","))"

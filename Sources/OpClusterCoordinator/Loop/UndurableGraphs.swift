@@ -102,8 +102,10 @@ extension Record {
       .workerResumed:
       .nowhere
     case .started, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated,
-      .graphsRemoved:
+      .graphsRemoved, .restoredReusable:
       .everywhere
+    // The end of the operation is told by its own fact.
+    case .madeReusable: .nowhere
     }
   }
 }

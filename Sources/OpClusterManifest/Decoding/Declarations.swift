@@ -134,6 +134,8 @@ struct DeclaredSettings {
   var maximumLosses = Limits.lossesBeforeGivingUp
   var notBefore: NotBefore?
   var isExclusive = false
+  /// Whether it need not be done again if it was done before in the same way.
+  var isReusable = false
   /// From the start of an attempt; nil: none.
   var timeout: Span?
   /// TERM, by its number on Linux.

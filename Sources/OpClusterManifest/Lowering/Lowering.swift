@@ -79,6 +79,7 @@ struct Lowering {
     template.retry = settings.retry
     template.maximumLosses = settings.maximumLosses
     template.isExclusive = settings.isExclusive
+    template.isReusable = settings.isReusable
     template.maximumParallel = operation.maximumParallel
     template.allowedFailures = operation.allowedFailures
     template.labels = settings.labels
@@ -129,7 +130,6 @@ struct Lowering {
       template.payload = encoders.command(command)
       template.wantsInputs = command.readsOutputs || isRead
       if let wishes = self.ownFiles(of: operation, substitution, template, at: position) {
-        template.wantsInputs = true
         ownFiles.append(wishes)
       }
       checkPayload(template, operation, "the command")

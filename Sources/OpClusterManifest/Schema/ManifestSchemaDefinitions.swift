@@ -301,7 +301,8 @@ extension ManifestSchema {
             "exclusive": {
               "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
               "description": "Never two process trees of it at once, also when its worker is lost."
-            }
+            },
+            "reuse": {"$ref": "#/definitions/reuse"}
           }
         },
         "operation": {
@@ -512,7 +513,8 @@ extension ManifestSchema {
             "ok_exit_codes": {"$ref": "#/definitions/opSettings/properties/ok_exit_codes"},
             "labels": {"$ref": "#/definitions/opSettings/properties/labels"},
             "on_worker_lost": {"$ref": "#/definitions/opSettings/properties/on_worker_lost"},
-            "exclusive": {"$ref": "#/definitions/opSettings/properties/exclusive"}
+            "exclusive": {"$ref": "#/definitions/opSettings/properties/exclusive"},
+            "reuse": {"$ref": "#/definitions/reuse"}
           },
           "oneOf": [
             {"required": ["run"]},

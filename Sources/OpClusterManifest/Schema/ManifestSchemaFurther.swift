@@ -7,6 +7,11 @@ extension ManifestSchema {
           "items": {"$ref": "#/definitions/name"},
           "description": "Small values the operation writes to $OP_OUTPUT as key=value."
         },
+        "reuse": {
+          "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+          "description": "What was done before in the same way, with the same inputs, is not done \#
+    again: it ends at once with what was left then."
+        },
         "ownFiles": {
           "type": "object",
           "propertyNames": {"$ref": "#/definitions/name"},

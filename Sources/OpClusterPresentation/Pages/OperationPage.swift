@@ -22,6 +22,10 @@ public func operationPage(
   page.pair(
     "taken over", source.map { "from \($0), which ran: opbatch show \($0), opbatch logs \($0)" })
   page.pair("progress", shownProgress(row.progress), .active)
+  // Without an attempt there is nothing else that it could have said.
+  if row.outcome == .succeeded, row.attempt == 0, let result = row.result {
+    page.pair("note", safeLines(result.diagnostic).first)
+  }
   page.pairs("command", safeLines(command ?? ""))
   page.pair("queue", queueSentence(row))
   page.pair("worker", row.workerName)

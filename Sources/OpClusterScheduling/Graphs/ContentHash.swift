@@ -184,7 +184,8 @@ extension OperationTemplate: ContentHashed {
     hash.combine(each: labels) { $0.hash(into: &$1) }
     hash.combine(numbers: secrets)
     // Graphs of earlier releases have none, and keep their hashes.
-    if inputFiles.isEmpty, ownFiles.isEmpty { return }
+    if inputFiles.isEmpty, ownFiles.isEmpty, !isReusable { return }
+    hash.combine(isReusable)
     hash.combine(bytes: ownFiles.bytes)
     hash.combine(numbers: ownFiles.ends)
     hash.combine(each: inputFiles) { file, hash in

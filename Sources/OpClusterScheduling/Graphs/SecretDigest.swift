@@ -1,5 +1,7 @@
-// SHA-256 of a secret value (FIPS 180-4). The fingerprint of a submission outlives the submission,
-// so it must not allow anyone to compute a secret (G39).
+// SHA-256 (FIPS 180-4) of a secret value, and of what an operation does. The fingerprint of a
+// submission outlives the submission, so it must not allow anyone to compute a secret (G39).
+
+import OpClusterModel
 
 struct SecretDigest {
   private static let constants: [UInt32] = [
@@ -20,8 +22,17 @@ struct SecretDigest {
   ]
 
   /// The digest of a text: eight words of 32 bits.
-  static func words(of text: String) -> [UInt32] {
-    var bytes = Array(text.utf8)
+  static func words(of text: String) -> [UInt32] { words(of: Array(text.utf8)) }
+
+  static func digest(of bytes: [UInt8]) -> ContentDigest? {
+    ContentDigest(
+      bytes: words(of: bytes).flatMap { word in
+        [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> UInt32($0)) }
+      })
+  }
+
+  private static func words(of message: [UInt8]) -> [UInt32] {
+    var bytes = message
     let length = UInt64(bytes.count) &* 8
     bytes.append(0x80)
     while bytes.count % 64 != 56 { bytes.append(0) }
@@ -33,31 +44,31 @@ struct SecretDigest {
     return digest.state
   }
 
+  /// Kept from block to block, to reuse its memory.
+  private var words = [UInt32](repeating: 0, count: 64)
+
   private mutating func take(_ block: ArraySlice<UInt8>) {
-    var words: [UInt32] = []
-    words.reserveCapacity(64)
-    for at in stride(from: block.startIndex, to: block.endIndex, by: 4) {
-      words.append(block[at..<at + 4].reduce(0) { $0 << 8 | UInt32($1) })
+    for at in 0..<16 {
+      let start = block.startIndex + at * 4
+      words[at] = block[start..<start + 4].reduce(0) { $0 << 8 | UInt32($1) }
     }
     for at in 16..<64 {
       let (early, late) = (words[at - 15], words[at - 2])
       let first = early.turned(7) ^ early.turned(18) ^ early >> 3
       let second = late.turned(17) ^ late.turned(19) ^ late >> 10
-      words.append(words[at - 16] &+ first &+ words[at - 7] &+ second)
+      words[at] = words[at - 16] &+ first &+ words[at - 7] &+ second
     }
-    var mixed = state
+    var (a, b, c, d) = (state[0], state[1], state[2], state[3])
+    var (e, f, g, h) = (state[4], state[5], state[6], state[7])
     for at in 0..<64 {
-      let (a, e) = (mixed[0], mixed[4])
       let second = e.turned(6) ^ e.turned(11) ^ e.turned(25)
-      let choice = (e & mixed[5]) ^ (~e & mixed[6])
-      let one = mixed[7] &+ second &+ choice &+ Self.constants[at] &+ words[at]
+      let choice = (e & f) ^ (~e & g)
+      let one = h &+ second &+ choice &+ Self.constants[at] &+ words[at]
       let first = a.turned(2) ^ a.turned(13) ^ a.turned(22)
-      let majority = (a & mixed[1]) ^ (a & mixed[2]) ^ (mixed[1] & mixed[2])
-      mixed = [
-        one &+ first &+ majority, a, mixed[1], mixed[2], mixed[3] &+ one, e, mixed[5], mixed[6],
-      ]
+      let majority = (a & b) ^ (a & c) ^ (b & c)
+      (h, g, f, e, d, c, b, a) = (g, f, e, d &+ one, c, b, a, one &+ first &+ majority)
     }
-    for at in state.indices { state[at] &+= mixed[at] }
+    for (at, word) in [a, b, c, d, e, f, g, h].enumerated() { state[at] &+= word }
   }
 }
 

@@ -22,7 +22,7 @@ extension Scheduler {
       var bytes = 0
       for template in submission.templates {
         bytes += template.name.utf8.count + template.payload.count
-        bytes += template.elementArguments.bytes.count
+        bytes += template.elementArguments.bytes.count + template.ownFiles.bytes.count
       }
       return (
         GraphID(number), submission.templates.count, Int(graphs[number].operationCount), bytes

@@ -31,6 +31,8 @@ struct ClusterState: Sendable {
   var outputAccounts = OutputAccounts()
   /// The contents that outputs of living graphs name, and those that living graphs read of others.
   var pins = ContentPins()
+  /// What operations left that others like them need not do again.
+  var reusable = ReusableOutcomes()
   /// The operations that edges of living graphs lead to from other graphs.
   var citations = Citations()
   /// The operations of all living graphs (`Limits.livingOperations`).

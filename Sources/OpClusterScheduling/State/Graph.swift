@@ -21,6 +21,8 @@ struct Graph: Blankable {
   var externalDependents: [UInt32: [ExternalDependent]] = [:]
   /// Dependencies beyond the table: on other graphs, and late ones.
   var extraDependencies: [UInt32: [ExtraDependency]] = [:]
+  /// What reusable operations did that have succeeded.
+  var reuseKeys: [UInt32: ContentDigest] = [:]
   /// Edges of the tables that were removed (S37).
   var removedDependencies: [UInt32: [OperationID]] = [:]
   /// The own priority or place of single operations (S52).

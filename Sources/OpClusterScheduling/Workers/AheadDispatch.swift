@@ -77,6 +77,8 @@ extension Scheduler {
       graphs[graph].stages[stage].template.maximumParallel == 0,
       graphs[graph].stages[stage].template.maximumLosses > 0,
       !graphs[graph].stages[stage].template.isBarrier,
+      // Whether it has to run shows when its inputs are known.
+      !graphs[graph].stages[stage].template.isReusable,
       exclusivesFrom == nil || !graphs[graph].stages[stage].template.isExclusive,
       fits(worker.number, state.classInLine(graph, stage, index)),
       takesWork(worker.number)

@@ -342,7 +342,8 @@ extension Scheduler {
     return handedOver
   }
 
-  /// Hands one attempt over; false if the operation failed because of its inputs instead. The fact
+  /// Hands one attempt over; false if the operation ended instead, because of its inputs or since
+  /// it was done before. The fact
   /// comes first, since it draws the attempt's number; the order only repeats what was committed.
   /// It leaves with the turn, when the fact is durable (G3).
   mutating func dispatch(
@@ -351,8 +352,9 @@ extension Scheduler {
   ) -> Bool {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
+    if reuse(id, stage, into: &turn) { return false }
     var inputs: [DependencyInput] = []
-    if graphs[graph].stages[stage].template.wantsInputs {
+    if graphs[graph].stages[stage].template.readsInputs {
       inputs = self.inputs(of: id, stage)
       if let lack = lack(of: inputs) {
         // A waiting operation may be sent ahead, but fails only at its own time.

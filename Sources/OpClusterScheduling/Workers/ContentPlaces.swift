@@ -15,13 +15,14 @@ extension Scheduler {
     let wanted = contents.filter { content in
       !holders.workers(with: content.digest).contains { isReadable($0) }
     }
+    try keepPlaced(contents, except: Set(wanted), into: &turn)
     if wanted.isEmpty { return .placed([]) }
-    var stores = storesToFill(avoiding: Set(avoided))
+    var stores = storesToFill(avoiding: Set(avoided), withKeys: !writer.isEmpty)
     if stores.isEmpty {
       throw Refusal(
         .workerUnavailable,
         avoided.isEmpty
-          ? "no connected worker has a store, so that files can be left nowhere"
+          ? "no connected worker has a store that you can reach, so that files can be left nowhere"
           : "no other connected worker has a store",
         hint: .listWorkers)
     }
@@ -40,11 +41,37 @@ extension Scheduler {
       })
   }
 
-  private func storesToFill(avoiding avoided: Set<String>) -> Heap<StoreToFill> {
+  /// Nobody reads them before the submission comes; until then they stay.
+  private mutating func keepPlaced(
+    _ contents: [StoredContent], except wanted: Set<StoredContent>,
+    into turn: inout SchedulingTurn
+  ) throws(Refusal) {
+    for content in contents {
+      let isWanted = wanted.contains(content)
+      let time = isWanted ? GrantOrder.time : PlacedContents.timeToSubmit
+      guard placedContents.keep(content.digest, until: turn.now + time) else {
+        throw Refusal(
+          .busy, "too many files have been left for submissions that have not come",
+          retryAfter: .seconds(60))
+      }
+      if isWanted || state.pins.contains(content.digest) { continue }
+      for number in holders.workers(with: content.digest) where workers.contains(number) {
+        let order = turn.orders(for: WorkerID(number))
+        turn.orders[order].orders.retained.append(content.digest)
+      }
+    }
+  }
+
+  /// - Parameter hasKeys: Whether the writer has a key: stores with keys are for others with keys.
+  private func storesToFill(
+    avoiding avoided: Set<String>, withKeys hasKeys: Bool
+  ) -> Heap<StoreToFill> {
     var stores: [StoreToFill] = []
     for number in workers.numbers where isReadable(number) && takesWork(number) {
       let name = workers[number].name
-      guard !avoided.contains(name), var source = conversations[number].store else { continue }
+      guard !avoided.contains(name), var source = conversations[number].store,
+        source.key.isEmpty != hasKeys
+      else { continue }
       source.worker = name
       stores.append(StoreToFill(bytes: 0, worker: number, source: source))
     }

@@ -30,7 +30,9 @@ extension Scheduler {
   func inputs(of id: OperationID, _ stage: Int) -> [DependencyInput] {
     let graph = id.graph.number
     var inputs = ownInput(of: id, stage).map { [$0] } ?? []
-    if !graphs[graph].hasDependencies(id.index, stage) { return inputs }
+    guard graphs[graph].stages[stage].template.wantsInputs,
+      graphs[graph].hasDependencies(id.index, stage)
+    else { return inputs }
     for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
       for index in graphs[graph].stages[edge.stage].indices
       where graphs[graph].outputs[index] != nil {

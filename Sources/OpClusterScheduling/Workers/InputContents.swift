@@ -8,9 +8,15 @@ extension Scheduler {
 
   /// Takes what a report says of its worker's store, before its entries. Costs what it names, and
   /// the operations that waited for it.
-  mutating func takeContents(of report: WorkerReport, at worker: WorkerID) {
+  mutating func takeContents(
+    of report: WorkerReport, at worker: WorkerID, _ now: Instant
+  ) {
     for content in report.held where holders.gain(content.digest, at: worker.number) {
       toldContents.insert(ToldContent(worker: worker.number, digest: content.digest))
+      // It has been left; now the submission has to come.
+      if placedContents.contains(content.digest) {
+        _ = placedContents.keep(content.digest, until: now + PlacedContents.timeToSubmit)
+      }
       for id in contentWaits.take(content.digest) { returnToLine(id) }
     }
     for digest in report.lost { holders.lose(digest, at: worker.number) }
@@ -28,9 +34,12 @@ extension Scheduler {
   mutating func releaseUnneeded(
     of report: WorkerReport, at worker: WorkerID, into turn: inout SchedulingTurn
   ) {
-    for content in report.held where !state.pins.contains(content.digest) {
+    for content in report.held
+    where !state.pins.contains(content.digest) && !placedContents.contains(content.digest) {
       let at = turn.orders(for: worker)
       turn.orders[at].orders.released.append(content.digest)
+      // If somebody needs it again in this turn, it has to hear so.
+      toldContents.remove(ToldContent(worker: worker.number, digest: content.digest))
     }
   }
 
@@ -38,11 +47,9 @@ extension Scheduler {
   /// changes, and the holders of each.
   mutating func tellPinChanges(into turn: inout SchedulingTurn) {
     let changes = state.takePinChanges()
-    for digest in changes.freed where !state.pins.contains(digest) {
-      for number in holders.workers(with: digest) where workers.contains(number) {
-        let at = turn.orders(for: WorkerID(number))
-        turn.orders[at].orders.released.append(digest)
-      }
+    for digest in changes.freed
+    where !state.pins.contains(digest) && !placedContents.contains(digest) {
+      release(digest, into: &turn)
     }
     for digest in changes.claimed where state.pins.contains(digest) {
       for number in holders.workers(with: digest) where workers.contains(number) {
@@ -54,6 +61,20 @@ extension Scheduler {
     }
   }
 
+  private mutating func release(_ digest: ContentDigest, into turn: inout SchedulingTurn) {
+    for number in holders.workers(with: digest) where workers.contains(number) {
+      let at = turn.orders(for: WorkerID(number))
+      turn.orders[at].orders.released.append(digest)
+    }
+  }
+
+  /// Lets go of what was left for submissions that have not come in time.
+  mutating func endPlacements(into turn: inout SchedulingTurn) {
+    for digest in placedContents.takeDue(at: turn.now) where !state.pins.contains(digest) {
+      release(digest, into: &turn)
+    }
+  }
+
   /// Whether an output of a living graph names it, so that it has to stay.
   package func needsContent(_ digest: ContentDigest) -> Bool { state.pins.contains(digest) }
 
@@ -61,7 +82,7 @@ extension Scheduler {
 
   /// Whether an operation may read contents. Without any, nothing is looked at.
   func mayNeedContents(_ graph: UInt32, _ stage: Int) -> Bool {
-    !state.pins.isEmpty && graphs[graph].stages[stage].template.wantsInputs
+    !state.pins.isEmpty && graphs[graph].stages[stage].template.readsInputs
       && !graphs[graph].stages[stage].template.contentNeeds.isEmpty
   }
 
@@ -112,9 +133,21 @@ extension Scheduler {
       else { continue }
       refuseInputs(
         id, .inputUnavailable,
-        "an output that it needs (\(wait.digest.short)) lay in the store of a worker that is gone, "
-          + "and nobody else has it; run what made it again", into: &turn)
+        isOwn(wait.digest, of: id)
+          ? "a file of the submitter (\(wait.digest.short)) lay in the store of a worker that is "
+            + "gone, and nobody else has it; submit it again"
+          : "an output that it needs (\(wait.digest.short)) lay in the store of a worker that is "
+            + "gone, and nobody else has it; run what made it again", into: &turn)
     }
+  }
+
+  /// Whether it is a file of the submitter.
+  private func isOwn(_ digest: ContentDigest, of id: OperationID) -> Bool {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let element = Int(graphs[graph].stages[stage].element(id.index))
+    let own = graphs[graph].stages[stage].template.ownFiles(of: element)
+    return OperationOutput.contents(of: own).contains { $0.digest == digest }
   }
 
   /// Who has these contents; tells them that somebody may read them.
@@ -164,7 +197,8 @@ extension Scheduler {
   /// contents that are waited for.
   func contentLine(_ id: OperationID) -> String? {
     guard let digest = contentWaits.digest(of: id) else { return nil }
-    return "an output that it needs (\(digest.short)) lies in the store of a worker that is not "
+    let what = isOwn(digest, of: id) ? "a file of the submitter" : "an output that it needs"
+    return "\(what) (\(digest.short)) lies in the store of a worker that is not "
       + "connected; it is waited for"
   }
 }

@@ -37,16 +37,24 @@ struct InputPlaces: Sendable {
 }
 
 extension Scheduler {
-  /// Where the inputs of an operation lie; nil: it reads no contents. Costs its inputs, and the
+  /// Where the inputs of an operation lie; nil: it reads no contents. Costs its inputs, and some
   /// holders of each.
-  func inputPlaces(of id: OperationID, _ stage: Int) -> InputPlaces? {
+  ///
+  /// - Parameter worker: One that is looked at in any case; of the others the longest known.
+  func inputPlaces(
+    of id: OperationID, _ stage: Int, besides worker: UInt32 = 0
+  ) -> InputPlaces? {
     let graph = id.graph.number
     guard mayNeedContents(graph, stage) else { return nil }
     let contents = contentsRead(from: inputs(of: id, stage), graph, stage)
     if contents.isEmpty { return nil }
     var places = InputPlaces()
     for content in contents {
-      places.noteContent(content.size, at: holders.workers(with: content.digest))
+      var some = Array(holders.workers(with: content.digest).prefix(Limits.holdersCompared))
+      if worker != 0, !some.contains(worker), holders.has(worker, content.digest) {
+        some.append(worker)
+      }
+      places.noteContent(content.size, at: some)
     }
     return places
   }
@@ -58,7 +66,7 @@ extension Scheduler {
     guard let usual = chooseWorker(for: wanted, among: candidates, at: now) else { return nil }
     let stage = graphs[run.graph.number].stageNumber(of: run.first)
     let first = OperationID(graph: run.graph, index: run.first)
-    guard let places = inputPlaces(of: first, stage) else { return usual }
+    guard let places = inputPlaces(of: first, stage, besides: usual.worker) else { return usual }
     return choice(besides: usual, for: wanted, reading: places, among: candidates, at: now)
   }
 
@@ -73,7 +81,9 @@ extension Scheduler {
   ) -> WorkerChoice {
     var best = usual
     best.count = 1
-    guard var shortest = secondsToBegin(wanted, usual.worker, places, at: now) else { return best }
+    guard var shortest = secondsToBegin(wanted, usual.worker, places, at: now), shortest > 0 else {
+      return best
+    }
     for number in places.holders where number != usual.worker {
       guard workers.contains(number), takesWork(number), !conversations[number].isResting,
         candidates?.contains(number) ?? true, fits(number, wanted.demandClass),
@@ -102,7 +112,7 @@ extension Scheduler {
   /// Whether an operation may be sent ahead to a worker although much of what it reads lies with
   /// others: it would fetch what a better place has. Later, when it is ready, it is placed by that.
   func isNear(_ id: OperationID, _ stage: Int, _ worker: WorkerID) -> Bool {
-    guard let places = inputPlaces(of: id, stage) else { return true }
+    guard let places = inputPlaces(of: id, stage, besides: worker.number) else { return true }
     return places.secondsToFetch(to: worker.number) < 0.1
   }
 
@@ -110,14 +120,16 @@ extension Scheduler {
 
   /// What a reader of `why` should know of the inputs: how much it reads, and who has most of it.
   func inputPlacesLine(_ id: OperationID, _ stage: Int) -> Explanation.Line? {
-    guard let places = inputPlaces(of: id, stage), places.bytes > 0 else { return nil }
+    let worker = graphs[id.graph.number].cell(id.index).worker
+    guard let places = inputPlaces(of: id, stage, besides: worker), places.bytes > 0 else {
+      return nil
+    }
     let shown = places.holders.filter { workers.contains($0) }
     guard let first = shown.first else { return nil }
     func part(_ worker: UInt32) -> String {
       "\(workers[worker].name) \(places.bytesByWorker[worker]?.inBinaryUnits ?? "nothing")"
     }
     let whole = places.bytes.inBinaryUnits
-    let worker = graphs[id.graph.number].cell(id.index).worker
     if worker == 0 {
       let more = shown.count > 3 ? ", and \(shown.count - 3) more have some" : ""
       return .init(

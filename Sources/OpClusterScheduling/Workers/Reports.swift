@@ -39,7 +39,9 @@ extension Scheduler {
     {
       noteUnkillable(report, at: number)
     }
-    if !report.held.isEmpty || !report.lost.isEmpty { takeContents(of: report, at: worker) }
+    if !report.held.isEmpty || !report.lost.isEmpty {
+      takeContents(of: report, at: worker, turn.now)
+    }
     defer {
       if !report.held.isEmpty { releaseUnneeded(of: report, at: worker, into: &turn) }
     }
@@ -177,7 +179,8 @@ extension Scheduler {
     if result.isSuccess, result.output.isEmpty {
       noteStart(of: id, at: worker.number, turn.now)
       if result != .success { state.note(result, of: id, ends: true, by: worker, into: &turn) }
-      return commit(.succeeded, id, into: &turn)
+      commit(.succeeded, id, into: &turn)
+      return noteReusable(id, into: &turn)
     }
     if result.cause == .unknownType {
       // The worker lacks the type that it announced: the operation runs elsewhere until its next
@@ -204,6 +207,7 @@ extension Scheduler {
       // Recalled: the worker could not know that no other worker would try it.
       if result.cause == .cannotStart { state.recallAhead(of: id, into: &turn) }
       commit(.finished(id, state.withinRoom(result, of: id)), into: &turn)
+      noteReusable(id, into: &turn)
     } else {
       commit(.attemptFailed(id, result, at: turn.wall), into: &turn)
       state.recallAhead(of: id, into: &turn)

@@ -101,7 +101,8 @@ extension ShadowLedger {
         ledger[id].place = ledger.lastPlace
       }
     case .started, .workerDraining, .workerSetAside, .workerResumed, .restoredGraph,
-      .restoredEnding, .restoredCounters, .restoredKeys, .keysDated, .graphsRemoved:
+      .restoredEnding, .restoredCounters, .restoredKeys, .keysDated, .graphsRemoved,
+      .madeReusable, .restoredReusable:
       break
     }
   }

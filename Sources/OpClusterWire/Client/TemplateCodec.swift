@@ -84,6 +84,7 @@ extension OperationTemplate: WireConvertible {
     if isHeld { proto.isHeld = true }
     if fillsInput { proto.fillsInput = true }
     if isExclusive { proto.isExclusive = true }
+    if isReusable { proto.isReusable = true }
   }
 
   /// Every count is bounded before memory depends on it. Positions of queues and secrets are
@@ -128,6 +129,7 @@ extension OperationTemplate: WireConvertible {
     }
     fillsInput = proto.fillsInput
     isExclusive = proto.isExclusive
+    isReusable = proto.isReusable
     labels = try list(proto.labels, Limits.labelsPerThing, "template.labels")
     // Positions only: the values are in the submission.
     try checkCount(proto.secrets.count, Limits.secretsPerGraph, "template.secrets")

@@ -4,7 +4,7 @@
 enum ProtoDigest {
   static let client = "2449014767 20994"
   static let content = "1266286253 2627"
-  static let journal = "2325697899 7581"
-  static let submission = "4113299494 23474"
+  static let journal = "2392093331 8153"
+  static let submission = "3718630725 23565"
   static let worker = "3829776803 10116"
 }

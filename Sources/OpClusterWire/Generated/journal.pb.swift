@@ -383,6 +383,23 @@ nonisolated struct ProtoFacts: Sendable {
     set {body = .cancelledGraphs(newValue)}
   }
 
+  var madeReusable: ProtoMadeReusable {
+    get {
+      if case .madeReusable(let v)? = body {return v}
+      return ProtoMadeReusable()
+    }
+    set {body = .madeReusable(newValue)}
+  }
+
+  /// Of snapshots.
+  var restoredReusable: ProtoReusableOutcomes {
+    get {
+      if case .restoredReusable(let v)? = body {return v}
+      return ProtoReusableOutcomes()
+    }
+    set {body = .restoredReusable(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -432,8 +449,56 @@ nonisolated struct ProtoFacts: Sendable {
     case workerResumed(ProtoWorkerTrouble)
     /// Members of several graphs, all marked before anything follows for any of them.
     case cancelledGraphs(ProtoCancelledGraphs)
+    case madeReusable(ProtoMadeReusable)
+    /// Of snapshots.
+    case restoredReusable(ProtoReusableOutcomes)
 
   }
+
+  init() {}
+}
+
+/// An operation succeeded that need not be done again by others like it.
+nonisolated struct ProtoMadeReusable: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var operation: ProtoOperation {
+    get {_operation ?? ProtoOperation()}
+    set {_operation = newValue}
+  }
+  /// Returns true if `operation` has been explicitly set.
+  var hasOperation: Bool {self._operation != nil}
+  /// Clears the value of `operation`. Subsequent reads from it will return its default value.
+  mutating func clearOperation() {self._operation = nil}
+
+  /// What it did, as a digest of 32 bytes.
+  var key: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _operation: ProtoOperation? = nil
+}
+
+/// In columns, the oldest first.
+nonisolated struct ProtoReusableOutcomes: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 32 bytes each.
+  var keys: Data = Data()
+
+  var graph: [UInt32] = []
+
+  var index: [UInt32] = []
+
+  var output: [Data] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -998,6 +1063,16 @@ nonisolated struct ProtoLiveGraph: @unchecked Sendable {
     set {_uniqueStorage()._pauseSince = newValue}
   }
 
+  /// What reusable operations did that have ended, as digests.
+  var reuseKeys: ProtoIndexedBytes {
+    get {_storage._reuseKeys ?? ProtoIndexedBytes()}
+    set {_uniqueStorage()._reuseKeys = newValue}
+  }
+  /// Returns true if `reuseKeys` has been explicitly set.
+  var hasReuseKeys: Bool {_storage._reuseKeys != nil}
+  /// Clears the value of `reuseKeys`. Subsequent reads from it will return its default value.
+  mutating func clearReuseKeys() {_uniqueStorage()._reuseKeys = nil}
+
   var pauseLength: [Int64] {
     get {_storage._pauseLength}
     set {_uniqueStorage()._pauseLength = newValue}
@@ -1188,7 +1263,7 @@ nonisolated extension ProtoTurn: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Facts"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{3}graphs_removed\0\u{3}worker_set_aside\0\u{3}worker_resumed\0\u{3}cancelled_graphs\0\u{c}\u{15}\u{1}\u{c}%\u{1b}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{3}graphs_removed\0\u{3}worker_set_aside\0\u{3}worker_resumed\0\u{3}cancelled_graphs\0\u{3}made_reusable\0\u{3}restored_reusable\0\u{c}\u{15}\u{1}\u{c}'\u{19}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1621,6 +1696,32 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .cancelledGraphs(v)
         }
       }()
+      case 37: try {
+        var v: ProtoMadeReusable?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .madeReusable(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .madeReusable(v)
+        }
+      }()
+      case 38: try {
+        var v: ProtoReusableOutcomes?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .restoredReusable(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .restoredReusable(v)
+        }
+      }()
       default: break
       }
     }
@@ -1772,6 +1873,14 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       guard case .cancelledGraphs(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 36)
     }()
+    case .madeReusable?: try {
+      guard case .madeReusable(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 37)
+    }()
+    case .restoredReusable?: try {
+      guard case .restoredReusable(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 38)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -1779,6 +1888,90 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
 
   static func ==(lhs: ProtoFacts, rhs: ProtoFacts) -> Bool {
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoMadeReusable: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".MadeReusable"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}key\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._operation) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.key) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._operation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.key.isEmpty {
+      try visitor.visitSingularBytesField(value: self.key, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoMadeReusable, rhs: ProtoMadeReusable) -> Bool {
+    if lhs._operation != rhs._operation {return false}
+    if lhs.key != rhs.key {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoReusableOutcomes: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ReusableOutcomes"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}keys\0\u{1}graph\0\u{1}index\0\u{1}output\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.keys) }()
+      case 2: try { try decoder.decodeRepeatedUInt32Field(value: &self.graph) }()
+      case 3: try { try decoder.decodeRepeatedUInt32Field(value: &self.index) }()
+      case 4: try { try decoder.decodeRepeatedBytesField(value: &self.output) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.keys.isEmpty {
+      try visitor.visitSingularBytesField(value: self.keys, fieldNumber: 1)
+    }
+    if !self.graph.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.graph, fieldNumber: 2)
+    }
+    if !self.index.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.index, fieldNumber: 3)
+    }
+    if !self.output.isEmpty {
+      try visitor.visitRepeatedBytesField(value: self.output, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoReusableOutcomes, rhs: ProtoReusableOutcomes) -> Bool {
+    if lhs.keys != rhs.keys {return false}
+    if lhs.graph != rhs.graph {return false}
+    if lhs.index != rhs.index {return false}
+    if lhs.output != rhs.output {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2430,7 +2623,7 @@ nonisolated extension ProtoGraphSuspended: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".LiveGraph"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{3}enqueued_place\0\u{3}allowed_failures\0\u{3}reason_count\0\u{3}added_blocks\0\u{3}scope_failures\0\u{3}pause_index_delta\0\u{3}pause_since\0\u{3}pause_length\0\u{c} \u{10}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{3}enqueued_place\0\u{3}allowed_failures\0\u{3}reason_count\0\u{3}added_blocks\0\u{3}scope_failures\0\u{3}pause_index_delta\0\u{3}pause_since\0\u{3}pause_length\0\u{3}reuse_keys\0\u{c}!\u{f}")
 
   fileprivate class _StorageClass {
     var _graph: UInt32 = 0
@@ -2463,6 +2656,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
     var _scopeFailures: [UInt32] = []
     var _pauseIndexDelta: [Int32] = []
     var _pauseSince: [Int64] = []
+    var _reuseKeys: ProtoIndexedBytes? = nil
     var _pauseLength: [Int64] = []
 
       // This property is used as the initial default value for new instances of the type.
@@ -2504,6 +2698,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
       _scopeFailures = source._scopeFailures
       _pauseIndexDelta = source._pauseIndexDelta
       _pauseSince = source._pauseSince
+      _reuseKeys = source._reuseKeys
       _pauseLength = source._pauseLength
     }
   }
@@ -2554,6 +2749,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
         case 29: try { try decoder.decodeRepeatedSInt32Field(value: &_storage._pauseIndexDelta) }()
         case 30: try { try decoder.decodeRepeatedInt64Field(value: &_storage._pauseSince) }()
         case 31: try { try decoder.decodeRepeatedInt64Field(value: &_storage._pauseLength) }()
+        case 32: try { try decoder.decodeSingularMessageField(value: &_storage._reuseKeys) }()
         default: break
         }
       }
@@ -2659,6 +2855,9 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
       if !_storage._pauseLength.isEmpty {
         try visitor.visitPackedInt64Field(value: _storage._pauseLength, fieldNumber: 31)
       }
+      try { if let v = _storage._reuseKeys {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 32)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2698,6 +2897,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
         if _storage._scopeFailures != rhs_storage._scopeFailures {return false}
         if _storage._pauseIndexDelta != rhs_storage._pauseIndexDelta {return false}
         if _storage._pauseSince != rhs_storage._pauseSince {return false}
+        if _storage._reuseKeys != rhs_storage._reuseKeys {return false}
         if _storage._pauseLength != rhs_storage._pauseLength {return false}
         return true
       }

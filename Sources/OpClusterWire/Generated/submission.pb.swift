@@ -1384,6 +1384,12 @@ nonisolated struct ProtoTemplate: @unchecked Sendable {
     set {_uniqueStorage()._ownFilesLength = newValue}
   }
 
+  /// What was done before in the same way need not be done again.
+  var isReusable: Bool {
+    get {_storage._isReusable}
+    set {_uniqueStorage()._isReusable = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   /// Accepted with a closed hold gate that opens by itself: so long after the commit of the
@@ -3422,7 +3428,7 @@ nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Template"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{3}input_files\0\u{3}own_files\0\u{3}own_files_length\0\u{c}$\u{4}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{3}input_files\0\u{3}own_files\0\u{3}own_files_length\0\u{3}is_reusable\0\u{c}%\u{3}")
 
   fileprivate class _StorageClass {
     var _name: String = String()
@@ -3459,6 +3465,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
     var _inputFiles: [ProtoInputFile] = []
     var _ownFiles: Data = Data()
     var _ownFilesLength: [UInt32] = []
+    var _isReusable: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3503,6 +3510,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       _inputFiles = source._inputFiles
       _ownFiles = source._ownFiles
       _ownFilesLength = source._ownFilesLength
+      _isReusable = source._isReusable
     }
   }
 
@@ -3570,6 +3578,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         case 33: try { try decoder.decodeRepeatedMessageField(value: &_storage._inputFiles) }()
         case 34: try { try decoder.decodeSingularBytesField(value: &_storage._ownFiles) }()
         case 35: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._ownFilesLength) }()
+        case 36: try { try decoder.decodeSingularBoolField(value: &_storage._isReusable) }()
         default: break
         }
       }
@@ -3692,6 +3701,9 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       if !_storage._ownFilesLength.isEmpty {
         try visitor.visitPackedUInt32Field(value: _storage._ownFilesLength, fieldNumber: 35)
       }
+      if _storage._isReusable != false {
+        try visitor.visitSingularBoolField(value: _storage._isReusable, fieldNumber: 36)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3735,6 +3747,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         if _storage._inputFiles != rhs_storage._inputFiles {return false}
         if _storage._ownFiles != rhs_storage._ownFiles {return false}
         if _storage._ownFilesLength != rhs_storage._ownFilesLength {return false}
+        if _storage._isReusable != rhs_storage._isReusable {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -177,6 +177,10 @@ extension ProtoFacts {
     case .restoredKeys(let kept): restoredKeys = ProtoKeptKeys(kept)
     case .keysDated(let at): keysDated = at.milliseconds
     case .graphsRemoved(let graphs): graphsRemoved.graphs = graphs.map(\.number)
+    case .madeReusable(let operation, let key):
+      madeReusable.operation = operation.proto
+      madeReusable.key = data(key.bytes)
+    case .restoredReusable(let outcomes): restoredReusable = ProtoReusableOutcomes(outcomes)
     default: setSteering(record)
     }
   }
@@ -210,7 +214,7 @@ extension ProtoFacts {
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
       .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
       .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated,
-      .graphsRemoved:
+      .graphsRemoved, .madeReusable, .restoredReusable:
       // Unreachable as long as the groups before take exactly these cases.
       preconditionFailure("a record of another group: \(record)")
     }
@@ -302,6 +306,10 @@ extension Record {
     case .graphsRemoved(let fact):
       try checkCount(fact.graphs.count, Limits.graphsPerRemoval, "graphs_removed")
       self = .graphsRemoved(fact.graphs.map { GraphID($0) })
+    case .madeReusable(let fact):
+      self = .madeReusable(
+        try OperationID(proto: fact.operation), key: try digest(fact.key, "made_reusable.key"))
+    case .restoredReusable(let proto): self = .restoredReusable(try proto.words())
     default: self = try Record(steering: body)
     }
   }
@@ -338,7 +346,7 @@ extension Record {
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
       .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
       .cancelledGraphs, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys,
-      .keysDated, .graphsRemoved:
+      .keysDated, .graphsRemoved, .madeReusable, .restoredReusable:
       // Unreachable: `started` to `graphsRemoved` were taken by the groups before, the ends of
       // attempts by `ProtoTurn.words`.
       preconditionFailure("a fact of another group")

@@ -43,6 +43,7 @@ extension GraphState: WireConvertible {
     proto.enqueuedQueue = enqueuedIn.map(\.queue.number)
     proto.enqueuedPlace = enqueuedIn.map(\.place)
     if !addedBlocks.isEmpty { proto.addedBlocks = ProtoIndexedBytes(addedBlocks) }
+    if !reuseKeys.isEmpty { proto.reuseKeys = ProtoIndexedBytes(reuseKeys) }
     proto.submittedAt = submittedAt.milliseconds
     proto.pauseIndexDelta = differences(pauses.map(\.index))
     proto.pauseSince = pauses.map(\.since.milliseconds)
@@ -74,6 +75,7 @@ extension GraphState: WireConvertible {
     removedEdges = try proto.removedEdges.words("graph.removed_edges")
     try readQueues(proto)
     addedBlocks = try proto.addedBlocks.words(Limits.payloadBytes, "graph.added_blocks")
+    reuseKeys = try proto.reuseKeys.words(ContentDigest.byteCount, "graph.reuse_keys")
     submittedAt = WallTime(milliseconds: proto.submittedAt)
     try readPauses(proto)
   }
@@ -324,3 +326,28 @@ extension Counters: WireConvertible {
 ///
 /// - Parameter raw: One byte of a column of outcomes.
 private func isEnding(_ raw: UInt8) -> Bool { Outcome(rawValue: raw & 0x7F) != nil }
+
+extension ProtoReusableOutcomes {
+  init(_ outcomes: [ReusableOutcome]) {
+    self.init()
+    keys = column(outcomes.map(\.key))
+    graph = outcomes.map(\.operation.graph.number)
+    index = outcomes.map(\.operation.index)
+    output = outcomes.map { data($0.output) }
+  }
+
+  func words() throws(WireError) -> [ReusableOutcome] {
+    let all = try digests(keys, Limits.reusableOutcomes, "reusable.keys")
+    try checkEqual(graph.count, all.count, "reusable.graph")
+    try checkEqual(index.count, all.count, "reusable.index")
+    try checkEqual(output.count, all.count, "reusable.output")
+    var outcomes: [ReusableOutcome] = []
+    for (at, key) in all.enumerated() {
+      outcomes.append(
+        ReusableOutcome(
+          key: key, operation: OperationID(graph: GraphID(graph[at]), index: index[at]),
+          output: try opaque(output[at], Limits.outputBytes, "reusable.output")))
+    }
+    return outcomes
+  }
+}

@@ -44,7 +44,7 @@ struct ManifestSource {
     guard let submission = result.submission else { return (nil, result.diagnostics) }
     do throws(Failure) {
       let manifest = CompiledManifest(
-        submission: submission, ownFiles: try OwnFiles(result.ownFiles),
+        submission: submission, ownFiles: try OwnFiles(result.ownFiles, of: submission),
         expanded: result.expanded)
       return (manifest, result.diagnostics)
     } catch {
@@ -66,7 +66,7 @@ struct ManifestSource {
       console.say(text.hasSuffix("\n") ? String(text.dropLast()) : text)
     }
     return CompiledManifest(
-      submission: submission, ownFiles: try OwnFiles(result.ownFiles),
+      submission: submission, ownFiles: try OwnFiles(result.ownFiles, of: submission),
       expanded: result.expanded)
   }
 

@@ -22,7 +22,7 @@ struct OwnFiles {
   var isEmpty: Bool { found.isEmpty }
 
   /// Looks for the files; reads none of them. Costs the names in the folders on the way.
-  init(_ wishes: [OwnFileWishes]) throws(Failure) {
+  init(_ wishes: [OwnFileWishes], of submission: GraphSubmission) throws(Failure) {
     // Many operations read the same.
     var known: [OwnFileWishes.Wish: [FoundFile]] = [:]
     for wish in wishes {
@@ -35,8 +35,8 @@ struct OwnFiles {
           }
           files += known[one] ?? []
         }
-        try Self.check(files, of: wish.operation)
-        lists.append(files)
+        lists.append(
+          try Self.checked(files, of: wish.operation, submission.templates[wish.template]))
       }
       found.append(Found(wishes: wish, lists: lists))
     }
@@ -58,7 +58,8 @@ struct OwnFiles {
     var files: [FoundFile] = []
     for var file in search.found {
       let start = folder.hasSuffix("/") ? folder : folder + "/"
-      let path = file.place.hasPrefix(start) ? String(file.place.dropFirst(start.count)) : ""
+      var path = file.place.hasPrefix(start) ? String(file.place.dropFirst(start.count)) : ""
+      if path.hasPrefix("./") { path.removeFirst(2) }
       let parts = path.split(separator: "/", maxSplits: 1).map(String.init)
       guard RelativePath.isValid(path), let first = parts.first else {
         throw failure(
@@ -71,14 +72,32 @@ struct OwnFiles {
     return files
   }
 
-  private static func check(_ files: [FoundFile], of operation: String) throws(Failure) {
+  /// Each file once; refuses two in one place, and a file where another has a folder.
+  private static func checked(
+    _ all: [FoundFile], of operation: String, _ template: OperationTemplate
+  ) throws(Failure) -> [FoundFile] {
     var places: [String: String] = [:]
+    // What comes from dependencies has a folder of its own there.
+    var folders: [String: String] = [:]
+    for file in template.inputFiles { folders[file.folder] = "what '\(safe(file.folder))' left" }
+    var files: [FoundFile] = []
+    for file in all {
+      let path = file.path.isEmpty ? file.name : "\(file.name)/\(file.path)"
+      let other = places.updateValue(file.place, forKey: path)
+      if let other, other == file.place { continue }
+      if let other { throw collision(operation, safe(other), file) }
+      var parent = path
+      while let slash = parent.lastIndex(of: "/") {
+        parent = String(parent[..<slash])
+        folders[parent] = folders[parent] ?? safe(file.place)
+      }
+      files.append(file)
+    }
     for file in files {
-      let path = "\(file.name)/\(file.path)"
-      if let other = places.updateValue(file.place, forKey: path), other != file.place {
-        throw failure(
-          "operation '\(safe(operation))' reads both \(safe(other)) and \(safe(file.place)) as "
-            + "\(safe(file.name))", "give one of them another name")
+      let path = file.path.isEmpty ? file.name : "\(file.name)/\(file.path)"
+      if let other = folders[path] { throw collision(operation, other, file) }
+      if template.inputFiles.contains(where: { $0.folder == file.name }) {
+        throw collision(operation, "what '\(safe(file.name))' left", file)
       }
     }
     if files.count > Limits.contentsPerOutput {
@@ -86,6 +105,15 @@ struct OwnFiles {
         "operation '\(safe(operation))' reads more than \(Limits.contentsPerOutput) files",
         "put them into an archive")
     }
+    return files
+  }
+
+  private static func collision(
+    _ operation: String, _ other: String, _ file: FoundFile
+  ) -> Failure {
+    failure(
+      "operation '\(safe(operation))' reads both \(other) and \(safe(file.place)) as "
+        + "\(safe(file.name))", "give one of them another name")
   }
 
   private static func reason(_ error: FileSearchError) -> String {

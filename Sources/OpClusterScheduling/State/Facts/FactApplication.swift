@@ -68,8 +68,11 @@ extension ClusterState {
       turn.keysDate = at
     case .graphsRemoved(let graphs):
       forgetGraphs(graphs)
+    case .restoredReusable(let outcomes):
+      for outcome in outcomes { reusable.note(outcome) }
     case .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
-      .dependencyAdded, .dependencyRemoved, .prioritySet, .held, .released, .moved, .blocksAdded:
+      .dependencyAdded, .dependencyRemoved, .prioritySet, .held, .released, .moved, .blocksAdded,
+      .madeReusable:
       applyToOperations(record, into: &turn)
     }
   }
@@ -105,10 +108,12 @@ extension ClusterState {
       moveToQueue(runs, queue, into: &turn)
     case .blocksAdded(let id, let bytes):
       addBlocks(bytes, to: id)
+    case .madeReusable(let id, let key):
+      makeReusable(id, key)
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
       .graphSuspended, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys,
-      .keysDated,
+      .keysDated, .restoredReusable,
       .graphsRemoved:
       // Spelt out rather than a default, so that a new fact is sorted in by whoever writes it.
       preconditionFailure("not a fact about operations: \(record)")

@@ -26,6 +26,15 @@ extension ClusterState {
       let end = min(first + Limits.keysPerFact, kept.count)
       records.append(.restoredKeys(Array(kept[first..<end])))
     }
+    // Likewise.
+    var part: [ReusableOutcome] = []
+    for outcome in reusable.all {
+      part.append(outcome)
+      if part.count < 256 { continue }
+      records.append(.restoredReusable(part))
+      part = []
+    }
+    if !part.isEmpty { records.append(.restoredReusable(part)) }
     for graph in endedOrder {
       if let ending = ended[graph] { records.append(.restoredEnding(ending)) }
     }
@@ -125,6 +134,10 @@ extension ClusterState {
       state.addedBlocks.append(
         GraphState.OutputEntry(index: index, output: graph.addedBlocks[index] ?? []))
     }
+    for index in graph.reuseKeys.keys.sorted() {
+      state.reuseKeys.append(
+        GraphState.OutputEntry(index: index, output: graph.reuseKeys[index]?.bytes ?? []))
+    }
     // Sorted by index: the order of arrival depends on the path to this state.
     for run in graph.reasons.sorted(by: { $0.first < $1.first }) {
       for index in run.first..<(run.first + run.count) {
@@ -200,6 +213,9 @@ extension ClusterState {
     }
     for entry in state.outputs {
       keep(entry.output, of: OperationID(graph: state.graph, index: entry.index))
+    }
+    for entry in state.reuseKeys {
+      graphs[graph].reuseKeys[entry.index] = ContentDigest(bytes: entry.output)
     }
     for entry in state.addedBlocks { graphs[graph].addedBlocks[entry.index] = entry.output }
     for entry in state.pauses where entry.index < graphs[graph].operationCount {
