@@ -86,6 +86,11 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       """)
   var storeAddress: String?
   @Option(
+    help: """
+      What the store sends to others each second at most, such as 50MB. [OPWORKER_UPLOAD_LIMIT]
+      """)
+  var uploadLimit: String?
+  @Option(
     help: "Processes one operation may have at once; 0: any number. [OPWORKER_PROCESSES]")
   var processes: String?
   @Option(
@@ -196,16 +201,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     if let text = settings.text(.logAge, flag: logAge) {
       configuration.logRetention = try Quantity.span(text, of: "--log-age")
     }
-    if let text = settings.text(.store, flag: store) {
-      configuration.storeBytes = try Quantity.bytes(text, of: nil, flag: "--store")
-    }
-    if let text = settings.text(.storeAddress, flag: storeAddress) {
-      do throws(EndpointError) {
-        configuration.storeAddress = try Endpoint(text)
-      } catch {
-        fail("--store-address: \(error)", status: 78)
-      }
-    }
+    try setStore(settings, &configuration)
     configuration.capacity = try offer.capacity(settings)
     configuration.gpuNames = try offer.gpuNames(settings)
     configuration.labels = try settings.list(.label, flags: labels).map { text in
@@ -236,6 +232,28 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       throw ValidationError("--drain: '\(text)' is not a number of seconds up to a year")
     }
     return seconds == 0 ? nil : .seconds(seconds)
+  }
+
+  private func setStore(
+    _ settings: WorkerSettings, _ configuration: inout WorkerConfiguration
+  ) throws {
+    if let text = settings.text(.store, flag: store) {
+      configuration.storeBytes = try Quantity.bytes(text, of: nil, flag: "--store")
+    }
+    if let text = settings.text(.uploadLimit, flag: uploadLimit) {
+      let bytes = try Quantity.bytes(text, of: nil, flag: "--upload-limit")
+      guard bytes > 0 else {
+        throw ValidationError("--upload-limit: 0 would send nothing; --store 0 switches it off")
+      }
+      configuration.uploadBytesPerSecond = bytes
+    }
+    if let text = settings.text(.storeAddress, flag: storeAddress) {
+      do throws(EndpointError) {
+        configuration.storeAddress = try Endpoint(text)
+      } catch {
+        fail("--store-address: \(error)", status: 78)
+      }
+    }
   }
 
   /// 0 processes mean any number. Memory is enforced by default, where the machine can.

@@ -19,6 +19,7 @@ public enum WorkerSetting: String, CaseIterable, Sendable {
   case logAge = "log_age"
   case store
   case storeAddress = "store_address"
+  case uploadLimit = "upload_limit"
   case memoryLimit = "memory_limit"
   /// A file with the value of `join`.
   case joinFile = "join_file"

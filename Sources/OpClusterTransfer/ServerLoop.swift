@@ -23,6 +23,7 @@ final class ServerLoop {
   private var writeGrants = ContentGrants()
   private var transfers = ServedTransfers()
   private var uploads = Uploads()
+  private var allowance: SendAllowance
   private let left: @Sendable (StoredContent) -> Void
   /// Answers that a connection did not take yet, in order: none may get lost, since a writer waits
   /// for each.
@@ -35,11 +36,13 @@ final class ServerLoop {
 
   init(
     _ store: ContentStore, at endpoint: Endpoint, _ keys: KeyPair?, domain: String,
-    _ orders: Mailbox<ServerOrder>, _ logger: Logger,
+    _ orders: Mailbox<ServerOrder>, _ logger: Logger, _ bytesPerSecond: Int64?,
     _ left: @escaping @Sendable (StoredContent) -> Void
   ) throws(SystemError) {
     self.store = store
     self.left = left
+    allowance = SendAllowance(
+      rate: bytesPerSecond, at: Instant(nanoseconds: MonotonicClock.now()))
     self.orders = orders
     self.logger = logger
     gate = keys == nil ? nil : try Gate(domain: domain) { _ in false }
@@ -85,9 +88,10 @@ final class ServerLoop {
 
   private func wait() {
     let isBlocked = transfers.hasBlocked || !unsent.isEmpty
-    let pause = transfers.hasTurns ? .zero : isBlocked ? Self.pause : Self.turn
+    let pause = isBlocked ? Self.pause : Self.turn
+    let due = transfers.hasTurns ? allowance.opens(after: now) : now + pause
     do throws(SystemError) {
-      _ = try poller.wait(until: (now + pause).nanoseconds)
+      _ = try poller.wait(until: due.nanoseconds)
     } catch {
       logger.error("the store's server ends: \(error)")
       isStopped = true
@@ -304,7 +308,8 @@ final class ServerLoop {
 
   private func sendPieces() {
     transfers.retry()
-    for _ in 0..<Self.piecesPerTurn {
+    allowance.pass(now)
+    for _ in 0..<Self.piecesPerTurn where allowance.isOpen {
       guard let piece = transfers.nextPiece() else { return }
       send(piece)
     }
@@ -322,7 +327,9 @@ final class ServerLoop {
     }
     let message = ContentAnswer.piece(number: id.number, offset: piece.offset, bytes)
     switch socket.send(Wire.encode(message), to: id.connection) {
-    case .sent: transfers.sent(piece, at: now)
+    case .sent:
+      allowance.take(piece.count)
+      transfers.sent(piece, at: now)
     case .wouldBlock: transfers.postpone(piece)
     case .unreachable, .failed: transfers.failed(piece, connectionHasGone: true)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import OpClusterScheduling
 
-@Suite(.checks("S137", "S140")) struct ContentTests {
+@Suite(.checks("S137", "S140", "G42")) struct ContentTests {
   static func content(_ number: UInt8, size: Int64 = 100) throws -> StoredContent {
     let bytes = [UInt8](repeating: number, count: ContentDigest.byteCount)
     return StoredContent(digest: try #require(ContentDigest(bytes: bytes)), size: size)

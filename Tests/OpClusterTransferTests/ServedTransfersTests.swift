@@ -8,6 +8,41 @@ import Testing
 
 @testable import OpClusterTransfer
 
+@Suite struct SendAllowanceTests {
+  @Test("A limit lets so many bytes go each second, and a large piece is owed") func limit() {
+    let start = Instant(nanoseconds: 0)
+    var free = SendAllowance(rate: nil, at: start)
+    free.take(1 << 40)
+    #expect(free.isOpen && free.opens(after: start) == start)
+    var allowance = SendAllowance(rate: 1_000, at: start)
+    var now = start
+    var sent = 0
+    // Half a minute, in steps of whatever it says.
+    while now < start + .seconds(30) {
+      allowance.pass(now)
+      while allowance.isOpen {
+        allowance.take(300)
+        sent += 300
+      }
+      let next = allowance.opens(after: now)
+      #expect(next > now && next <= now + .milliseconds(1_001))
+      now = next
+    }
+    #expect((30_000...32_000).contains(sent), "\(sent)")
+    // What was not used is not saved up beyond a second.
+    allowance.pass(now + .seconds(3_600))
+    var burst = 0
+    while allowance.isOpen {
+      allowance.take(100)
+      burst += 100
+    }
+    #expect(burst == 1_000)
+    // A clock that goes back brings nothing.
+    allowance.pass(start)
+    #expect(!allowance.isOpen)
+  }
+}
+
 @Suite struct ServedTransfersTests {
   private let folder = Folder()
 

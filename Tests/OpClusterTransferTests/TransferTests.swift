@@ -13,7 +13,7 @@ import Testing
 
 @testable import OpClusterTransfer
 
-@Suite(.serialized) struct TransferTests {
+@Suite(.serialized, .checks("G41")) struct TransferTests {
   @Test("A content arrives with every byte, over TCP with keys and over a socket file",
     arguments: [true, false])
   func arrives(hasKeys: Bool) throws {

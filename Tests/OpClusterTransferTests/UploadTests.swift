@@ -13,7 +13,7 @@ import Testing
 
 @testable import OpClusterTransfer
 
-@Suite(.serialized) struct UploadTests {
+@Suite(.serialized, .checks("G41")) struct UploadTests {
   /// Whoever leaves files: a folder with them, a key, and the end of the last try.
   private final class Writer: Sendable {
     let folder = Folder()

@@ -60,7 +60,10 @@ final class WorkerStore {
         throw SystemError(
           action: "open the store in \(folder)", code: EIO, advice: error.description)
       }
-      server = try ContentServer(store, at: endpoint, keys: keys, logger: logger) { content in
+      server = try ContentServer(
+        store, at: endpoint, keys: keys, logger: logger,
+        bytesPerSecond: configuration.uploadBytesPerSecond
+      ) { content in
         _ = news.post(.gained(content))
       }
       fetcher = try ContentFetcher(into: store, keys: keys, logger: logger) { content, failure in

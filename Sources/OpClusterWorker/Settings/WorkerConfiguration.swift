@@ -40,6 +40,8 @@ public struct WorkerConfiguration: Sendable {
   /// Where other workers and clients read from the store. nil: any free port, or a socket file in
   /// the worker's folder where the coordinator has one.
   public var storeAddress: Endpoint?
+  /// What the store sends to others each second, in bytes; nil: as much as it can.
+  public var uploadBytesPerSecond: Int64?
   /// The time between two sweeps of logs; nil: five minutes.
   package var logSweepInterval: Span?
   /// Takes SIGTERM and SIGINT as orders to stop, and gives children default signals. Only if the
@@ -82,6 +84,7 @@ public struct WorkerConfiguration: Sendable {
     logBytes = nil
     storeBytes = nil
     storeAddress = nil
+    uploadBytesPerSecond = nil
     handlesSignals = true
     drainTime = nil
     service = nil

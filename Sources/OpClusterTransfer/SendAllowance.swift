@@ -1,0 +1,38 @@
+// How many bytes a store may send now, if its network is limited. A value; time is an argument.
+
+import OpClusterModel
+
+/// An allowance that grows with time, up to what one second brings.
+struct SendAllowance: Sendable {
+  /// Bytes for each second; nil: as many as there are.
+  let rate: Int64?
+  private var bytes: Double
+  private var countedAt: Instant
+
+  init(rate: Int64?, at now: Instant) {
+    self.rate = rate
+    bytes = Double(rate ?? 0)
+    countedAt = now
+  }
+
+  /// Lets time pass.
+  mutating func pass(_ now: Instant) {
+    guard let rate else { return }
+    let seconds = max(0, (now - countedAt).seconds)
+    countedAt = max(countedAt, now)
+    bytes = min(bytes + seconds * Double(rate), Double(rate))
+  }
+
+  /// Whether something may be sent: also a piece that is larger than what is left, which is then
+  /// owed.
+  var isOpen: Bool { rate == nil || bytes > 0 }
+
+  mutating func take(_ count: Int) { if rate != nil { bytes -= Double(count) } }
+
+  /// When it opens again; at most a second from now, since a slow one is looked at again then.
+  func opens(after now: Instant) -> Instant {
+    guard let rate, bytes <= 0 else { return now }
+    let seconds = min(-bytes / Double(max(rate, 1)), 1)
+    return now + Span.milliseconds(Int64(saturating: (seconds * 1_000).rounded(.up)) + 1)
+  }
+}
