@@ -91,8 +91,11 @@ private func deafCancelled(_ trial: Trial) async throws {
       let seconds = try await cancel(graph, connection)
       trial.injected("cancel of an operation that ignores TERM")
       trial.note("KILL after \(Moment.text(seconds)) s, the grace is \(grace) s")
+      // The short form runs beside whatever a test machine does; there only too early is wrong.
+      let late = trial.scale.isShort ? 5.0 : 0.5
       trial.expect(
-        abs(seconds - grace) <= 0.5, "G20: it was killed after \(seconds) s, not \(grace) s")
+        seconds >= grace - 0.05 && seconds <= grace + late,
+        "G20: it was killed after \(seconds) s, not \(grace) s")
       trial.expect(!pids.contains(where: Surroundings.isAlive), "G20: it is still there")
     }
     await connection.close()
