@@ -55,6 +55,8 @@ public enum Limits {
   public static let writeGrantsPerClient = 100_000
   /// Holders of one content that placement looks at.
   public static let holdersCompared = 32
+  /// Dependencies by which a reusable operation is told from others; with more it runs.
+  public static let reuseDependencies = 16_384
   /// Outcomes that later operations may reuse, and the bytes of their outputs; the oldest go first.
   public static let reusableOutcomes = 65_536
   public static let reusableOutputBytes = 64 * 1024 * 1024

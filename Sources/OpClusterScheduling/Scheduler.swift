@@ -78,6 +78,9 @@ public struct Scheduler: Sendable {
   /// Operations kept out of line until somebody has what they need.
   var contentWaits = ContentWaits()
   var placedContents = PlacedContents()
+  /// The worker that was last looked at for files of submitters; nil: none yet.
+  var lastStoreToFill: UInt32?
+  var reuseDigests = ReuseDigests()
   /// What workers were told of in this turn, or have told of; empty between turns.
   var toldContents: Set<ToldContent> = []
   var rotation: UInt32 = 0

@@ -58,7 +58,9 @@ extension Scheduler {
     // The end of graphs with keys is dated by a fact of its own: the life of their keys counts from
     // it.
     if state.endsKeys { commit(.keysDated(turn.wall), into: &turn) }
-    forgetAtWorkers(state.endGraphs(into: &turn), into: &turn)
+    let leaving = state.endGraphs(into: &turn)
+    reuseDigests.forget(leaving)
+    forgetAtWorkers(leaving, into: &turn)
     tellPinChanges(into: &turn)
     if !toldContents.isEmpty { toldContents.removeAll(keepingCapacity: true) }
     turn.sealRecords()

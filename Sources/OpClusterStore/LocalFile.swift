@@ -9,26 +9,16 @@ public struct LocalFile: Hashable, Sendable {
   public let path: String
   public let content: StoredContent
 
-  /// Reads the whole file. Only a plain file is read: anything else could wait, or never end.
-  package init(at path: String) throws(StoreError) {
-    let descriptor = try Self.descriptor(path)
-    defer { close(descriptor) }
-    var hash = ContentHash()
-    var size: Int64 = 0
-    var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    while true {
-      let count = unsafe read(descriptor, &buffer, buffer.count)
-      if count == 0 { break }
-      if count < 0, errno == EINTR { continue }
-      if count < 0 { throw .machine(SystemError(action: "read \(path)", code: errno)) }
-      hash.add(buffer.span.extracting(..<count))
-      size += Int64(count)
-      if size > Limits.contentBytes {
-        throw .machine(SystemError(action: "read \(path)", code: EFBIG))
-      }
-    }
+  fileprivate init(_ path: String, _ content: StoredContent) {
     self.path = path
-    content = StoredContent(digest: hash.digest(), size: size)
+    self.content = content
+  }
+
+  /// Reads the whole file.
+  package init(at path: String) throws(StoreError) {
+    var reading = try FileReading(at: path)
+    while try reading.step() > 0 {}
+    self = reading.file()
   }
 
   /// Opens it to be read in pieces. If it has changed since, whoever gets the bytes will see it by
@@ -37,7 +27,7 @@ public struct LocalFile: Hashable, Sendable {
     OpenContent(try Self.descriptor(path), content)
   }
 
-  private static func descriptor(_ path: String) throws(StoreError) -> Int32 {
+  fileprivate static func descriptor(_ path: String) throws(StoreError) -> Int32 {
     let descriptor: Int32
     do throws(SystemError) {
       descriptor = try FileTree.descriptor(path, followsLinks: true)
@@ -51,5 +41,48 @@ public struct LocalFile: Hashable, Sendable {
         SystemError(action: "read \(path)", code: EINVAL, advice: "it is no plain file"))
     }
     return descriptor
+  }
+}
+
+/// Makes the digest of a file in steps, so that whoever waits for it can stop. Only a plain file is
+/// read: anything else could wait, or never end.
+package struct FileReading: ~Copyable {
+  private let path: String
+  private let descriptor: Int32
+  private var hash = ContentHash()
+  private var size: Int64 = 0
+  private var buffer = [UInt8](repeating: 0, count: 1 << 20)
+
+  package init(at path: String) throws(StoreError) {
+    self.path = path
+    descriptor = try LocalFile.descriptor(path)
+  }
+
+  deinit { close(descriptor) }
+
+  /// Reads on, and returns the bytes that it has read; 0: the end is reached.
+  package mutating func step() throws(StoreError) -> Int {
+    // Taken out meanwhile: two parts of one value cannot be changed at once.
+    var buffer: [UInt8] = []
+    swap(&buffer, &self.buffer)
+    defer { swap(&buffer, &self.buffer) }
+    while true {
+      let count = unsafe read(descriptor, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      if count < 0 { throw .machine(SystemError(action: "read \(path)", code: errno)) }
+      hash.add(buffer.span.extracting(..<count))
+      size += Int64(count)
+      if size > Limits.contentBytes {
+        throw .machine(SystemError(action: "read \(path)", code: EFBIG))
+      }
+      return count
+    }
+  }
+
+  /// The file, once all of it has been read.
+  package mutating func file() -> LocalFile {
+    var read = ContentHash()
+    swap(&read, &hash)
+    return LocalFile(path, StoredContent(digest: read.digest(), size: size))
   }
 }

@@ -229,4 +229,66 @@ import Testing
     }
     #expect(outcomes[keys[2]]?.operation == operation(5, 999) && outcomes.count <= 3)
   }
+
+  /// A joint leaves nothing and does nothing: what waits for it is told by what it joins.
+  @Test func jointsAreLookedThrough() {
+    var world = Self.world()
+    func graph(_ first: UInt8) -> GraphSubmission {
+      var graph = Self.pipeline([("a", [first]), ("b", [2]), ("c", [3])])
+      var joint = OperationTemplate(name: "group", work: .nothing)
+      joint.demand = .none
+      graph.templates.insert(joint, at: 2)
+      graph.groupEdges = [
+        GroupEdge(from: 0, to: 2, policy: .succeeded),
+        GroupEdge(from: 1, to: 2, policy: .succeeded),
+        GroupEdge(from: 2, to: 3, policy: .succeeded),
+      ]
+      return graph
+    }
+    for (first, ran) in [(UInt8(1), ["a", "b", "c"]), (1, []), (7, ["a", "c"])] {
+      world.ask(.submit(graph(first)))
+      #expect(Self.run(&world) == ran)
+    }
+    #expect(world.scheduler.reuseDigests.isEmpty && world.brokenInvariant == nil)
+  }
+
+  /// Single edges and same indices, with an element changed.
+  @Test func elementsAreToldApart() {
+    var world = Self.world()
+    func graph(_ items: [UInt8]) -> GraphSubmission {
+      var graph = Self.pipeline([("a", [1]), ("b", [2])])
+      for at in 0...1 {
+        graph.templates[at].count = 3
+        graph.templates[at].isArray = true
+      }
+      for item in items { graph.templates[0].elementArguments.append([item]) }
+      graph.groupEdges[0].match = .sameIndex
+      return graph
+    }
+    for (items, ran) in [([UInt8(1), 2, 3], 6), ([1, 2, 3], 0), ([1, 9, 3], 2)] {
+      world.ask(.submit(graph(items)))
+      #expect(Self.run(&world).count == ran, "\(items)")
+    }
+    #expect(world.brokenInvariant == nil)
+  }
+
+  /// With too many dependencies it runs, and costs no more than they are.
+  @Test func tooManyDependencies() {
+    var world = Self.world()
+    world.invariantChecks = .never
+    func graph(_ count: Int) -> GraphSubmission {
+      var graph = Self.pipeline([("a", [1]), ("b", [2])])
+      graph.templates[0] = OperationTemplate(name: "a", count: UInt32(count), work: .nothing)
+      graph.templates[0].isArray = true
+      graph.templates[0].demand = .none
+      return graph
+    }
+    for (count, ran) in [
+      (Limits.reuseDependencies, ["b"]), (Limits.reuseDependencies, []),
+      (Limits.reuseDependencies + 1, ["b"]), (Limits.reuseDependencies + 1, ["b"]),
+    ] {
+      world.ask(.submit(graph(count)))
+      #expect(Self.run(&world) == ran, "\(count)")
+    }
+  }
 }

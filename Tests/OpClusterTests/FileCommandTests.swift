@@ -3,6 +3,7 @@
 
 import Citations
 import FoundationEssentials
+import Glibc
 import RealCluster
 import Testing
 
@@ -151,6 +152,29 @@ import Testing
       // Another head changes what the first reads, and nothing that it leaves.
       try write("#another\n1\n2\n3\n", to: "\(home)/raw.csv")
       #expect(try await runs(text) == 1)
+    }
+  }
+
+  /// Ctrl-C while files wait for a worker that does not answer: nothing is submitted.
+  @Test func interrupted() async throws {
+    var shape = try shape(overTCP: false)
+    shape.workers = 1
+    // A worker that stands still is not noticed meanwhile.
+    shape.timing = ["--heartbeat", "1", "--suspect", "60", "--lost", "120", "--resync", "130"]
+    try await Cluster.with(shape) { cluster in
+      try someBytes(5_000, 1).write(to: URL(filePath: "\(cluster.folder)/file"))
+      try write(
+        "version: 1\noperations: {a: {run: 'true', inputs: {f: file}}}\n",
+        to: "\(cluster.folder)/graph.yaml")
+      cluster.daemon("w1")?.signal(SIGSTOP)
+      let submit = try cluster.startOpbatch(["submit", "\(cluster.folder)/graph.yaml"])
+      try await eventually("it takes Ctrl-C") { submit.catches(SIGINT) }
+      submit.signal(SIGINT)
+      #expect(try await submit.ended() == 130)
+      #expect(submit.error.contains("nothing was submitted"), "\(submit.error)")
+      cluster.daemon("w1")?.signal(SIGCONT)
+      let listed = try await cluster.opbatch("ls", "-a", "-o", "name")
+      #expect(listed.output == "", "\(listed.output)")
     }
   }
 

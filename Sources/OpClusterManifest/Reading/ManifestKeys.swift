@@ -109,7 +109,10 @@ enum ManifestKeys {
     for (place, inner) in nested where table.keys.contains(place) && inner.keys.contains(key) {
       homes.append("'\(place)'")
     }
-    guard !homes.isEmpty else { return NearNames.hint(for: key, among: table.keys) }
+    let near = NearNames.hint(for: key, among: table.keys)
+    // `input` belongs into a call, and `inputs` to the operation: the nearer one is meant.
+    let isPlural = homes.count == 1 && table == operation && table.keys.contains(key + "s")
+    guard !homes.isEmpty, !isPlural else { return near }
     return "write it inside " + homes.joined(separator: " or ")
   }
 

@@ -24,11 +24,13 @@ struct SecretDigest {
   /// The digest of a text: eight words of 32 bits.
   static func words(of text: String) -> [UInt32] { words(of: Array(text.utf8)) }
 
-  static func digest(of bytes: [UInt8]) -> ContentDigest? {
-    ContentDigest(
+  static func digest(of bytes: [UInt8]) -> ContentDigest {
+    let digest = ContentDigest(
       bytes: words(of: bytes).flatMap { word in
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> UInt32($0)) }
       })
+    guard let digest else { preconditionFailure("eight words are 32 bytes") }
+    return digest
   }
 
   private static func words(of message: [UInt8]) -> [UInt32] {

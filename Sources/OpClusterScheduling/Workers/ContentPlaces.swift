@@ -4,8 +4,9 @@ import HeapModule
 import OpClusterModel
 
 extension Scheduler {
-  /// A worker for each content that nobody has, and its leave to write it there. Costs the workers
-  /// once, and for each content a logarithm of them.
+  /// A worker for each content that nobody has, and its leave to write it there. Costs the
+  /// contents, and the workers without a store that it passes: as many stores are looked for as
+  /// there are contents, behind those of the last request.
   ///
   /// - Throws: `workerUnavailable` if there is no worker for them.
   mutating func place(
@@ -17,7 +18,8 @@ extension Scheduler {
     }
     try keepPlaced(contents, except: Set(wanted), into: &turn)
     if wanted.isEmpty { return .placed([]) }
-    var stores = storesToFill(avoiding: Set(avoided), withKeys: !writer.isEmpty)
+    var stores = storesToFill(
+      wanted.count, avoiding: Set(avoided), withKeys: !writer.isEmpty)
     if stores.isEmpty {
       throw Refusal(
         .workerUnavailable,
@@ -63,18 +65,37 @@ extension Scheduler {
   }
 
   /// - Parameter hasKeys: Whether the writer has a key: stores with keys are for others with keys.
-  private func storesToFill(
-    avoiding avoided: Set<String>, withKeys hasKeys: Bool
+  private mutating func storesToFill(
+    _ count: Int, avoiding avoided: Set<String>, withKeys hasKeys: Bool
   ) -> Heap<StoreToFill> {
     var stores: [StoreToFill] = []
-    for number in workers.numbers where isReadable(number) && takesWork(number) {
-      let name = workers[number].name
-      guard !avoided.contains(name), var source = conversations[number].store,
-        source.key.isEmpty != hasKeys
-      else { continue }
-      source.worker = name
-      stores.append(StoreToFill(bytes: 0, worker: number, source: source))
+    var last: UInt32? = lastStoreToFill
+    var hasWrapped = last == nil
+    while stores.count < count {
+      let page = workers.numbers(after: last, limit: 256)
+      if page.isEmpty {
+        if hasWrapped { break }
+        (last, hasWrapped) = (nil, true)
+        continue
+      }
+      for number in page where stores.count < count {
+        // Once round.
+        if hasWrapped, let end = lastStoreToFill, number > end { return fill(with: stores) }
+        last = number
+        looks += 1
+        let name = workers[number].name
+        guard isReadable(number), takesWork(number), !avoided.contains(name),
+          var source = conversations[number].store, source.key.isEmpty != hasKeys
+        else { continue }
+        source.worker = name
+        stores.append(StoreToFill(bytes: 0, worker: number, source: source))
+      }
     }
+    return fill(with: stores)
+  }
+
+  private mutating func fill(with stores: [StoreToFill]) -> Heap<StoreToFill> {
+    if let last = stores.last { lastStoreToFill = last.worker }
     return Heap(stores)
   }
 }

@@ -5,61 +5,122 @@ import OpClusterModel
 
 extension Scheduler {
   /// What an operation does, as a digest of its work and of all that it reads; nil: what it depends
-  /// on cannot be told, or it is not reusable. Costs its work, its dependencies and their outputs.
-  func reuseKey(of id: OperationID, _ stage: Int) -> ContentDigest? {
+  /// on cannot be told, or it is not reusable. Call it when all that it depends on has ended. Costs
+  /// its argument and its single dependencies; what a stage has in common is reckoned once.
+  mutating func reuseKey(of id: OperationID, _ stage: Int) -> ContentDigest? {
     let graph = id.graph.number
-    guard graphs[graph].stages[stage].template.isReusable else { return nil }
+    guard graphs[graph].stages[stage].template.isReusable,
+      let common = commonDigest(graph, stage)
+    else { return nil }
+    var text = KeyText()
+    text.add(common.bytes)
+    text.add(argument(of: id, stage))
+    if graphs[graph].stages[stage].template.ownFiles.count > 1 {
+      let element = Int(graphs[graph].stages[stage].element(id.index))
+      text.add(graphs[graph].stages[stage].template.ownFiles(of: element))
+    }
+    text.add(shownIndex(of: id, stage))
+    guard describeDependencies(of: id, to: &text, depth: 0) else { return nil }
+    return SecretDigest.digest(of: text.bytes)
+  }
+
+  /// What all operations of a stage do and read alike.
+  private mutating func commonDigest(_ graph: UInt32, _ stage: Int) -> ContentDigest? {
+    if let known = reuseDigests.common(graph, stage) { return known }
     var text = KeyText()
     graphs[graph].stages[stage].template.describeWork(
       to: &text, secrets: graphs[graph].submission.secrets)
     text.add(graphs[graph].submission.submitter)
-    text.add(argument(of: id, stage))
-    let element = graphs[graph].stages[stage].element(id.index)
-    text.add(graphs[graph].stages[stage].template.ownFiles(of: Int(element)))
-    text.add(shownIndex(of: id, stage))
-    guard describeDependencies(of: id, stage, to: &text) else { return nil }
-    return SecretDigest.digest(of: text.bytes)
+    if graphs[graph].stages[stage].template.ownFiles.count == 1 {
+      text.add(graphs[graph].stages[stage].template.ownFiles(of: 0))
+    }
+    let isKnown = describeStages(before: stage, graph, to: &text, depth: 0)
+    let digest = isKnown ? SecretDigest.digest(of: text.bytes) : nil
+    reuseDigests.noteCommon(digest, graph, stage)
+    return digest
   }
 
-  /// False: one of them left nothing to be told by.
-  private func describeDependencies(
-    of id: OperationID, _ stage: Int, to text: inout KeyText
+  // Each of these is false where something left nothing to be told by, or is too much.
+
+  private mutating func describeStages(
+    before stage: Int, _ graph: UInt32, to text: inout KeyText, depth: Int
   ) -> Bool {
-    let graph = id.graph.number
-    var isKnown = true
     for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
-      for index in graphs[graph].stages[edge.stage].indices where isKnown {
-        isKnown = describe(graphs[graph].operation(index), to: &text)
-      }
+      guard let digest = leavings(graph, edge.stage, depth: depth) else { return false }
+      text.add(digest.bytes)
     }
-    graphs[graph].forEachDependency(of: id.index) { on, _ in
-      isKnown = isKnown && describe(on, to: &text)
-    }
-    return isKnown
+    return true
   }
 
-  /// A dependency is what it left, or what it did; a joint is neither, and has dependencies of its
-  /// own.
-  private func describe(_ id: OperationID, to text: inout KeyText) -> Bool {
+  /// What the operations of a stage left that has ended.
+  private mutating func leavings(
+    _ graph: UInt32, _ stage: Int, depth: Int
+  ) -> ContentDigest? {
+    if let known = reuseDigests.leavings(graph, stage) { return known }
+    var text = KeyText()
+    let indices = graphs[graph].stages[stage].indices
+    var isKnown = indices.count <= Limits.reuseDependencies
+    for index in indices where isKnown {
+      isKnown = describe(graphs[graph].operation(index), to: &text, depth: depth)
+    }
+    let digest = isKnown ? SecretDigest.digest(of: text.bytes) : nil
+    reuseDigests.noteLeavings(digest, graph, stage)
+    return digest
+  }
+
+  private mutating func describeDependencies(
+    of id: OperationID, to text: inout KeyText, depth: Int
+  ) -> Bool {
+    var dependencies: [OperationID] = []
+    graphs[id.graph.number].forEachDependency(of: id.index) { on, _ in
+      if dependencies.count <= Limits.reuseDependencies { dependencies.append(on) }
+    }
+    if dependencies.count > Limits.reuseDependencies { return false }
+    for on in dependencies where !describe(on, to: &text, depth: depth) { return false }
+    return true
+  }
+
+  /// A dependency is what it left, or what it did; a joint is what it joins.
+  private mutating func describe(
+    _ id: OperationID, to text: inout KeyText, depth: Int
+  ) -> Bool {
     guard let outcome = state.knownEnding(of: id)?.outcome else { return false }
     text.add(UInt32(outcome.rawValue))
-    guard graphs.contains(id.graph.number) else {
+    let graph = id.graph.number
+    guard graphs.contains(graph) else {
       guard let output = ended[id.graph]?.output(of: id.index), !output.isEmpty else {
         return false
       }
       text.add(output)
       return true
     }
-    let stage = graphs[id.graph.number].stageNumber(of: id.index)
-    text.add(graphs[id.graph.number].stages[stage].template.name)
+    let stage = graphs[graph].stageNumber(of: id.index)
+    text.add(graphs[graph].stages[stage].template.name)
     text.add(shownIndex(of: id, stage))
-    if let output = graphs[id.graph.number].outputs[id.index], !output.isEmpty {
-      text.add(output)
+    if let output = graphs[graph].outputs[id.index], !output.isEmpty {
+      text.add(outputDigest(output, of: id).bytes)
       return true
     }
-    guard let key = graphs[id.graph.number].reuseKeys[id.index] else { return false }
-    text.add(key.bytes)
-    return true
+    if let key = graphs[graph].reuseKeys[id.index] {
+      text.add(key.bytes)
+      return true
+    }
+    guard graphs[graph].stages[stage].template.work == .nothing, depth < Self.mostJoints else {
+      return false
+    }
+    return describeStages(before: stage, graph, to: &text, depth: depth + 1)
+      && describeDependencies(of: id, to: &text, depth: depth + 1)
+  }
+
+  /// Joints one behind the other that are looked through.
+  private static var mostJoints: Int { 64 }
+
+  /// Many may read one output.
+  private mutating func outputDigest(_ output: [UInt8], of id: OperationID) -> ContentDigest {
+    if let known = reuseDigests.output(of: id) { return known }
+    let digest = SecretDigest.digest(of: output)
+    reuseDigests.noteOutput(digest, of: id)
+    return digest
   }
 
   /// nil: a plain operation.
@@ -83,7 +144,7 @@ extension Scheduler {
   }
 
   /// What an operation like this one has left, if all of it can still be had.
-  private func earlierOutcome(of id: OperationID, _ stage: Int) -> ReusableOutcome? {
+  private mutating func earlierOutcome(of id: OperationID, _ stage: Int) -> ReusableOutcome? {
     guard let key = reuseKey(of: id, stage), let known = state.reusable[key] else { return nil }
     let isThere = OperationOutput.contents(of: known.output).allSatisfy { content in
       holders.workers(with: content.digest).contains { isReadable($0) }
@@ -105,6 +166,8 @@ extension Scheduler {
     } else {
       commit(.finished(id, state.withinRoom(result, of: id)), into: &turn)
     }
+    noteReusable(id, into: &turn)
+    guard graphs[id.graph.number].cell(id.index).ending.outcome == .succeeded else { return true }
     result.endedAt = turn.wall
     result.diagnostic = "reused: \(shownEarlier(known.operation)) has done the same before"
     // As of an operation that ended without an attempt: no attempt could report it.
@@ -113,7 +176,6 @@ extension Scheduler {
       workerName: "", result: result)
     line.run = 0
     turn.history.append(line)
-    noteReusable(id, into: &turn)
     return true
   }
 

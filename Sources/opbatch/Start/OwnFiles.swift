@@ -9,11 +9,12 @@ import OpClusterPresentation
 import OpClusterStore
 import OpClusterSystem
 import OpClusterWire
+import Synchronization
 
 /// The files that operations of one graph read. Empty for most graphs.
-struct OwnFiles {
+struct OwnFiles: Sendable {
   /// Of one operation: its files, for all elements or for each.
-  private struct Found {
+  private struct Found: Sendable {
     var wishes: OwnFileWishes
     var lists: [[FoundFile]]
   }
@@ -133,34 +134,71 @@ struct OwnFiles {
 
   // MARK: - Sending
 
-  /// Reads the files, leaves them with workers, and names them in the submission.
+  /// Reads the files, leaves them with workers, and names them in the submission. Ctrl-C and the
+  /// time limit end it.
+  ///
+  /// - Returns: The status with which the command ends, since nothing is to be submitted; nil: all
+  ///   are there.
   func leave(
-    for submission: inout GraphSubmission, _ connection: ClusterConnection, _ console: Console
-  ) async throws {
-    if isEmpty { return }
-    let files = try read()
-    let contents = Dictionary(
-      files.values.map { ($0.content, $0) }, uniquingKeysWith: { first, _ in first })
-    let bytes = contents.keys.reduce(Int64(0)) { $0 + $1.size }
-    let painter = UploadPainter(bytes: bytes, files: contents.count, console)
-    try await painter.following {
-      try await connection.upload(Array(contents.values)) { painter.sent($0) }
+    for submission: inout GraphSubmission, _ connection: ClusterConnection,
+    timeout: Duration? = nil, _ console: Console
+  ) async throws -> ExitStatus? {
+    if isEmpty { return nil }
+    let files = ReadFiles()
+    let end = try await follow(console, timeout: timeout) {
+      try await read(into: files, console)
+      try await send(files.contents, connection, console)
     }
-    for one in found { try name(one, files, in: &submission) }
+    switch end {
+    case .finished: break
+    case .interrupted:
+      console.say("nothing was submitted; submitting it again goes on where this was")
+      return .interrupted
+    case .timedOut:
+      console.say("the time is up, and nothing was submitted")
+      return .timedOut
+    }
+    let known = files.byPlace
+    for one in found { try name(one, known, in: &submission) }
+    return nil
   }
 
-  /// Each file once.
-  private func read() throws(Failure) -> [String: LocalFile] {
-    var files: [String: LocalFile] = [:]
-    for file in found.flatMap(\.lists).joined() where files[file.place] == nil {
-      do throws(StoreError) {
-        files[file.place] = try LocalFile(at: file.place)
-      } catch {
-        throw Failure(
-          .inputOutput, code: "cannot_read", "cannot read \(safe(file.place)): \(error)")
+  private func send(
+    _ contents: [LocalFile], _ connection: ClusterConnection, _ console: Console
+  ) async throws {
+    let bytes = contents.reduce(Int64(0)) { $0 + $1.content.size }
+    let painter = UploadPainter("leaving files with the workers", bytes: bytes, console)
+    let start = ContinuousClock.now
+    try await painter.following {
+      try await connection.upload(contents) { painter.add($0) }
+    }
+    let seconds = (ContinuousClock.now - start).components.seconds
+    console.say(
+      "\(shownCount(contents.count, "file")), \(shownSize(bytes)), "
+        + (seconds < 1 ? "are with the workers" : "are with the workers after \(seconds) s"))
+  }
+
+  /// Each file once; between two steps others have a turn.
+  private func read(into files: ReadFiles, _ console: Console) async throws {
+    let painter = UploadPainter("reading files", bytes: nil, console)
+    try await painter.following {
+      for file in found.flatMap(\.lists).joined() where !files.has(file.place) {
+        do throws(StoreError) {
+          var reading = try FileReading(at: file.place)
+          while true {
+            let count = try reading.step()
+            if count == 0 || Task.isCancelled { break }
+            painter.add(Int64(count))
+            await Task.yield()
+          }
+          if !Task.isCancelled { files.note(reading.file()) }
+        } catch {
+          throw Failure(
+            .inputOutput, code: "cannot_read", "cannot read \(safe(file.place)): \(error)")
+        }
+        try Task.checkCancellation()
       }
     }
-    return files
   }
 
   private func name(
@@ -188,5 +226,21 @@ struct OwnFiles {
     for file in one.lists.joined() { names.insert(file.name) }
     submission.templates[one.wishes.template].ownFiles = own
     submission.templates[one.wishes.template].inputFiles += names.sorted().map { .own($0) }
+  }
+}
+
+/// The files as they were read, by their places.
+private final class ReadFiles: Sendable {
+  private let files = Mutex<[String: LocalFile]>([:])
+
+  func note(_ file: LocalFile) { files.withLock { $0[file.path] = file } }
+  func has(_ place: String) -> Bool { files.withLock { $0[place] != nil } }
+  var byPlace: [String: LocalFile] { files.withLock { $0 } }
+
+  /// One for each content.
+  var contents: [LocalFile] {
+    var found: [ContentDigest: LocalFile] = [:]
+    for (_, file) in byPlace.sorted(by: { $0.key < $1.key }) { found[file.content.digest] = file }
+    return found.values.sorted { $0.path < $1.path }
   }
 }

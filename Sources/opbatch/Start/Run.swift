@@ -120,7 +120,11 @@ struct Run: Command {
     try Submit.prepare(&prepared, name: name, key: nil)
     return try await inSession(console) { [prepared] session in
       var submission = prepared
-      try await compiled.ownFiles.leave(for: &submission, session.connection, console)
+      if let left = try await compiled.ownFiles.leave(
+        for: &submission, session.connection, timeout: global.timeout?.duration, console)
+      {
+        return left
+      }
       let accepted = try await GraphRun.submit(submission, session.connection)
       // After the submission: a question that fails must not keep the work from running.
       await PlacementNotice.warn(submission, session, console)

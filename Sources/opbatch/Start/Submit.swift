@@ -109,8 +109,14 @@ struct Submit: Command {
       ? try await openSession(console)
       : Session(connection: try await connect(), embedded: nil)
     do {
-      try await ownFiles?.leave(for: &submission, session.connection, console)
-      let status = try await submit(submission, session, console)
+      let left = try await ownFiles?.leave(
+        for: &submission, session.connection, timeout: global.timeout?.duration, console)
+      let status: ExitStatus
+      if let left {
+        status = left
+      } else {
+        status = try await submit(submission, session, console)
+      }
       await session.end()
       return status
     } catch {
