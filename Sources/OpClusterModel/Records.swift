@@ -61,6 +61,8 @@ public enum Record: Hashable, Sendable {
   case madeReusable(OperationID, key: ContentDigest)
   /// Part of a snapshot, the oldest first.
   case restoredReusable([ReusableOutcome])
+  /// An operation left something else when it ran again (S153): this is its output from now on.
+  case recomputed(OperationID, output: [UInt8])
   /// Dates the keys of graphs that end in this turn, or ended without a recorded time (G19).
   case keysDated(WallTime)
   /// The records of these ended graphs are removed.
@@ -142,6 +144,8 @@ public struct GraphState: Hashable, Sendable {
   public var pauses: [PauseEntry] = []
   /// The keys of reusable operations that have succeeded, as bytes.
   public var reuseKeys: [OutputEntry] = []
+  /// How often operations ran again because what they left was lost, one byte each.
+  public var recomputations: [OutputEntry] = []
   public init(graph: GraphID) { self.graph = graph }
 
   public struct PlaceChange: Hashable, Sendable {

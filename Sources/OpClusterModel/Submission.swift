@@ -105,6 +105,8 @@ public struct OperationTemplate: Hashable, Sendable {
   public var ownFiles = ElementArguments()
   /// Whether it ends at once, with the same output, if one like it has succeeded before.
   public var isReusable = false
+  /// Whether it may run once more after it has succeeded, if what it left is lost (S153).
+  public var isReproducible = true
 
   public init(name: String, count: UInt32 = 1, work: Work) {
     self.name = name
@@ -399,6 +401,9 @@ public struct GraphSubmission: Hashable, Sendable {
   /// Values that only workers receive (G39). If templates name secrets and this is empty, those of
   /// the continued graph apply.
   public var secrets: [String]
+  /// The operation of another graph that the only operation of this one runs again, because what it
+  /// left is lost (S153). Only the coordinator submits such a graph.
+  public var recomputes: OperationID?
 
   public init(key: SubmissionKey = SubmissionKey(""), name: String) {
     self.key = key

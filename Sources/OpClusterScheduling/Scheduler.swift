@@ -83,11 +83,15 @@ public struct Scheduler: Sendable {
   var reuseDigests = ReuseDigests()
   /// What workers were told of in this turn, or have told of; empty between turns.
   var toldContents: Set<ToldContent> = []
+  /// What workers have said in this turn that they have, in order; empty between turns.
+  var reportedContents: [ToldContent] = []
   var rotation: UInt32 = 0
   var lastTick: Instant = .zero
   /// Until this moment exclusive operations unknown to the journal may still run; nil: there are
   /// none.
   var exclusivesFrom: Instant?
+  /// Until this moment known workers may still return, with what they have.
+  var resyncEnd: Instant = .zero
   /// True in a life whose workers may know facts that its journal lacks.
   var mayHaveGoneBack = false
   /// Scratch storage of `assign`; has no meaning between turns.

@@ -23,6 +23,7 @@ extension Scheduler {
     // The journal does not date the end of some graphs with keys: their keys count from now on.
     if keys.hasUntimed { commit(.keysDated(turn.wall), into: &turn) }
     exclusivesFrom = mayHaveGoneBack ? turn.now + timing.lost : nil
+    resyncEnd = turn.now + timing.resync
     lastTick = turn.now
     alarms = []
     for number in graphs.numbers { setAlarms(GraphID(number), at: turn.now, wall: turn.wall) }
@@ -54,11 +55,13 @@ extension Scheduler {
     settleDeferred(into: &turn)
     assign(into: &turn)
     commitTroubles(into: &turn)
+    cancelNeedlessRecomputations(into: &turn)
     state.tellQueueCounts(into: &turn)
     // The end of graphs with keys is dated by a fact of its own: the life of their keys counts from
     // it.
     if state.endsKeys { commit(.keysDated(turn.wall), into: &turn) }
     let leaving = state.endGraphs(into: &turn)
+    endRecomputations(into: &turn)
     reuseDigests.forget(leaving)
     forgetAtWorkers(leaving, into: &turn)
     tellPinChanges(into: &turn)

@@ -306,10 +306,11 @@ extension MessageGenerator {
             key: generator.content().digest, operation: generator.operation(),
             output: generator.bytes())
         })
+    case 34: .recomputed(operation(), output: bytes())
     default: .restoredCounters(counters())
     }
   }
-  package static let recordKinds = 35
+  package static let recordKinds = 36
 
   package mutating func graphState() -> GraphState {
     var state = GraphState(graph: graph())
@@ -341,6 +342,7 @@ extension MessageGenerator {
     state.enqueuedIn = many { .init(index: $0.number(), queue: $0.queue(), place: $0.number()) }
     state.addedBlocks = many { .init(index: $0.number(), output: $0.bytes()) }
     state.reuseKeys = many { .init(index: $0.number(), output: $0.content().digest.bytes) }
+    state.recomputations = many { .init(index: $0.number(), output: [1]) }
     state.submittedAt = wallTime()
     state.pauses = many {
       .init(index: $0.number(), since: $0.wallTime(), length: $0.span())

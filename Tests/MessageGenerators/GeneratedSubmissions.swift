@@ -58,6 +58,7 @@ extension MessageGenerator {
     if below(8) == 0 { template.secrets = many { $0.number() } }
     template.inputFiles = inputFiles()
     template.isReusable = below(4) == 0
+    template.isReproducible = below(4) > 0
     if below(6) == 0 {
       for _ in 0..<(bool() ? 1 : template.count) { template.ownFiles.append(bytes()) }
     }
@@ -120,6 +121,7 @@ extension MessageGenerator {
       return ContinuedGraph(graph: reused.graph, reused: reused)
     }
     submission.secrets = many { $0.text() }
+    if below(4) == 0 { submission.recomputes = operation() }
     return submission
   }
 

@@ -46,6 +46,17 @@ import Testing
     #expect(try compiled.submission.templates.map(\.isReusable) == [true, false, true])
   }
 
+  @Test(.checks("S153")) func reproducible() throws {
+    let compiled = compile(
+      """
+      version: 1
+      operations:
+        a: {run: x}
+        b: {run: x, reproducible: false}
+      """)
+    #expect(try compiled.submission.templates.map(\.isReproducible) == [true, false])
+  }
+
   @Test func exclusive() throws {
     let compiled = compile(
       """

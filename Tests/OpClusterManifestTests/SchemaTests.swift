@@ -63,6 +63,7 @@ import Testing
     ("root", "params: {a: 1}", "params: {A: 1}"),
     ("root", "files: ['reads/*.fq']", "files: {a: b}"),
     ("operation", "inputs: {a: b}", "inputs: [a]"), ("operation", "reuse: true", "reuse: 1"),
+    ("operation", "reproducible: false", "reproducible: no way"),
     (
       "root", "params: {a: {type: int, default: 1, choices: [1, 2], pattern: '.', help: h}}",
       "params: {a: {type: x}}"

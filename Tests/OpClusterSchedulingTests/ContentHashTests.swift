@@ -47,6 +47,7 @@ import Testing
     ]
     graph.labels = [Label(key: "k", value: "v")]
     graph.secrets = ["hush"]
+    graph.recomputes = operation(7, 3)
     graph.origin = "/home/somebody"
     graph.continued = ContinuedGraph(graph: GraphID(7), reused: OperationRuns(operation(7, 1)))
     return graph
@@ -110,6 +111,8 @@ import Testing
     "secrets": { $0.secrets = ["hush!"] },
     "labels.key": { $0.labels[0].key = "l" },
     "labels.value": { $0.labels[0].value = "w" },
+    "recomputes.graph.number": { $0.recomputes = operation(8, 3) },
+    "recomputes.index": { $0.recomputes = operation(7, 4) },
     "continued.graph.number": { $0.continued?.graph = GraphID(8) },
     "continued.reused.graph.number": reused(runs(8, 1, 1)),
     "continued.reused.firsts": reused(runs(7, 2, 1)),
@@ -183,6 +186,7 @@ import Testing
     "templates.isExclusive": template { $0.isExclusive = true },
     "templates.secrets": template { $0.secrets = [1] },
     "templates.isReusable": template { $0.isReusable = true },
+    "templates.isReproducible": template { $0.isReproducible = false },
     "templates.ownFiles.bytes": template {
       $0.ownFiles = ElementArguments(bytes: [4], ends: [1]) ?? .init()
     },

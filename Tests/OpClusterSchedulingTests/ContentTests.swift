@@ -116,6 +116,7 @@ import Testing
     let content = try Self.content(1)
     world.workers[1].capacity.cpus = .zero
     var graph = Self.submission()
+    graph.templates[0].isReproducible = false
     graph.templates[1].isHeld = true
     graph.templates.append(noops("after"))
     graph.groupEdges.append(GroupEdge(from: 1, to: 2, policy: .succeeded))
@@ -229,6 +230,27 @@ import Testing
     world.workers[0].held = [try Self.content(2)]
     world.report(0)
     #expect(world.workers[0].released.last == (try Self.content(2)).digest)
+  }
+
+  /// What a report only names may be needed by the next one of the same turn.
+  @Test func whatALaterReportNeedsStays() throws {
+    var world = Self.world()
+    let content = try Self.content(1)
+    world.ask(.submit(Self.submission()))
+    world.workers[0].held = [content]
+    let first = world.nextReport(of: 0)
+    world.start(0, operation(1, 0))
+    world.end(0, operation(1, 0), Self.result(content))
+    world.workers[0].held = [content]
+    let second = world.nextReport(of: 0)
+    world.step { scheduler, turn in
+      for report in [first, second] {
+        if let report { scheduler.handle(report, into: &turn) }
+      }
+    }
+    #expect(world.workers[0].released == [])
+    #expect(world.scheduler.needsContent(content.digest))
+    #expect(world.brokenInvariant == nil)
   }
 
   /// Two graphs leave the same: who has it from the first is told that it has to stay after all.

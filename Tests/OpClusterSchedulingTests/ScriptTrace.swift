@@ -96,6 +96,7 @@ struct ScriptTrace {
     case .graphSuspended(let graph, let value):
       "\(value ? "suspended" : "resumed") graph \(graph.number)"
     case .madeReusable(let id, _): "reusable \(names.names([id]))"
+    case .recomputed(let id, _): "recomputed \(names.names([id]))"
     case .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .restoredReusable:
       "restored"
     case .keysDated: "keys count from now"

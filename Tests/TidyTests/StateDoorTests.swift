@@ -16,7 +16,7 @@ import Testing
     // Marks of operations, stages and graphs
     "pin", "unpin", "endBackoff", "setUnable", "separate", "markStopped", "own",
     "takeFailedGraphs", "takePinChanges", "takeNewKinds", "takeChangedWorkers",
-    "takeChangedQueues", "citedGraphs",
+    "takeChangedQueues", "citedGraphs", "takeEndedRecomputations",
     // Lines
     "takeLine", "putBack", "enterLine", "parkInGraph", "parkInStage",
     "setService", "visitLine", "closeLine", "reopenLine", "wakeResting",

@@ -100,6 +100,7 @@ public enum JournalExport {
         + "last_event=\(counters.lastEvent)"
     case .restoredKeys(let kept): "restored_keys count=\(kept.count)"
     case .madeReusable(let id, let key): "made_reusable operation=\(id) key=\(key.short)"
+    case .recomputed(let id, let output): "recomputed operation=\(id) bytes=\(output.count)"
     case .restoredReusable(let outcomes): "restored_reusable count=\(outcomes.count)"
     case .keysDated(let at): "keys_dated at=\(at.milliseconds)"
     case .graphsRemoved(let graphs):

@@ -105,7 +105,7 @@ extension Record {
       .graphsRemoved, .restoredReusable:
       .everywhere
     // The end of the operation is told by its own fact.
-    case .madeReusable: .nowhere
+    case .madeReusable, .recomputed: .nowhere
     }
   }
 }

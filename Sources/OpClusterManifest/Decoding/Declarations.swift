@@ -136,6 +136,7 @@ struct DeclaredSettings {
   var isExclusive = false
   /// Whether it need not be done again if it was done before in the same way.
   var isReusable = false
+  var isReproducible = true
   /// From the start of an attempt; nil: none.
   var timeout: Span?
   /// TERM, by its number on Linux.

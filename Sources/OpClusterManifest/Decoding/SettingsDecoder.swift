@@ -55,6 +55,7 @@ struct SettingsDecoder {
     // Read after `resources`, where `exclusive` may stand as well: the one beside it wins.
     if let exclusive = fields.bool("exclusive") { settings.isExclusive = exclusive }
     if let reuse = fields.bool("reuse") { settings.isReusable = reuse }
+    if let reproducible = fields.bool("reproducible") { settings.isReproducible = reproducible }
     if let node = fields.node("require") {
       RequirementDecoder.decode(node, findings, onto: &settings.requirements)
     }

@@ -80,6 +80,7 @@ struct Lowering {
     template.maximumLosses = settings.maximumLosses
     template.isExclusive = settings.isExclusive
     template.isReusable = settings.isReusable
+    template.isReproducible = settings.isReproducible
     template.maximumParallel = operation.maximumParallel
     template.allowedFailures = operation.allowedFailures
     template.labels = settings.labels

@@ -302,7 +302,8 @@ extension ManifestSchema {
               "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
               "description": "Never two process trees of it at once, also when its worker is lost."
             },
-            "reuse": {"$ref": "#/definitions/reuse"}
+            "reuse": {"$ref": "#/definitions/reuse"},
+            "reproducible": {"$ref": "#/definitions/reproducible"}
           }
         },
         "operation": {
@@ -514,7 +515,8 @@ extension ManifestSchema {
             "labels": {"$ref": "#/definitions/opSettings/properties/labels"},
             "on_worker_lost": {"$ref": "#/definitions/opSettings/properties/on_worker_lost"},
             "exclusive": {"$ref": "#/definitions/opSettings/properties/exclusive"},
-            "reuse": {"$ref": "#/definitions/reuse"}
+            "reuse": {"$ref": "#/definitions/reuse"},
+            "reproducible": {"$ref": "#/definitions/reproducible"}
           },
           "oneOf": [
             {"required": ["run"]},

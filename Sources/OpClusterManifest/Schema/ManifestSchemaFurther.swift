@@ -12,6 +12,12 @@ extension ManifestSchema {
           "description": "What was done before in the same way, with the same inputs, is not done \#
     again: it ends at once with what was left then."
         },
+        "reproducible": {
+          "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+          "description": "false: it does not run once more when what it left is lost with a \#
+    worker; what would read that fails.",
+          "default": true
+        },
         "ownFiles": {
           "type": "object",
           "propertyNames": {"$ref": "#/definitions/name"},

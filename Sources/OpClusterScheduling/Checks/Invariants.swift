@@ -24,6 +24,7 @@ extension Scheduler {
     if let broken = brokenLines() { return broken }
     if let broken = checkOutputs() { return broken }
     if let broken = checkKeys() { return broken }
+    if let broken = checkRecomputations() { return broken }
     for number in queues.numbers {
       let queue = queues[number]
       let found = queueTotals[number] ?? QueueTotals()
@@ -129,6 +130,30 @@ extension Scheduler {
     }
     return living == keys.livingCount
       ? nil : "\(keys.livingCount) keys of graphs that live, found \(living)"
+  }
+
+  /// What runs again, runs for a graph that lives and knows of it; a graph without anything else
+  /// left lives for that alone.
+  private func checkRecomputations() -> String? {
+    var counts: [UInt32: UInt32] = [:]
+    for number in graphs.numbers {
+      guard let origin = graphs[number].submission.recomputes else { continue }
+      if state.recomputations[origin]?.number != number {
+        return "graph \(number) runs \(origin) again, and is not known for it"
+      }
+      counts[origin.graph.number, default: 0] += 1
+    }
+    if counts.values.reduce(0, +) != UInt32(state.recomputations.count) {
+      return "\(state.recomputations.count) operations run again, found \(counts)"
+    }
+    for number in graphs.numbers {
+      let found = counts.removeValue(forKey: number) ?? 0
+      if graphs[number].recomputing != found {
+        return "graph \(number): \(graphs[number].recomputing) run again, found \(found)"
+      }
+      if graphs[number].unfinished == 0, found == 0 { return "graph \(number) does not end" }
+    }
+    return counts.isEmpty ? nil : "what runs again is of graphs that have ended: \(counts)"
   }
 
   /// Workers and living graphs agree about what was told. Templates are told once for each

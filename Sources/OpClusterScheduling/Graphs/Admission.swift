@@ -23,6 +23,7 @@ extension Scheduler {
     try checkElementEdges(submission, beside: &templateEdges)
     try checkExternalEdges(submission)
     try checkContinued(submission)
+    try checkOrigin(submission)
     try checkSecrets(submission)
     if !submission.allowsCycles, submission.hasEdges {
       let search = CycleSearch(submission, as: GraphID(counters.lastGraph + 1))
@@ -33,6 +34,15 @@ extension Scheduler {
           hint: "take one of these dependencies away")
       }
     }
+  }
+
+  /// Refuses a graph that only the coordinator submits: its operation has no inputs of its own.
+  private func checkOrigin(_ submission: GraphSubmission) throws(Refusal) {
+    guard let origin = submission.recomputes else { return }
+    throw Refusal(
+      .badRequest,
+      "it runs \(state.shown(origin)) again, because what that left was lost; only the coordinator "
+        + "begins that", hint: .text("run graph \(origin.graph.number) again instead"))
   }
 
   /// Checks the secrets: the codec checks them in messages, but an in-process scheduler has no

@@ -94,6 +94,10 @@ extension GraphSubmission {
     // A digest: another value under the same key is another content, but the hash must not reveal
     // it.
     hash.combine(each: secrets) { $1.combine(numbers: SecretDigest.words(of: $0)) }
+    if let recomputes {
+      hash.combine(recomputes.graph.number)
+      hash.combine(recomputes.index)
+    }
     return hash.value
   }
 }
@@ -183,7 +187,8 @@ extension OperationTemplate: ContentHashed {
     hashCircumstances(into: &hash)
     hash.combine(each: labels) { $0.hash(into: &$1) }
     hash.combine(numbers: secrets)
-    // Graphs of earlier releases have none, and keep their hashes.
+    // Graphs of earlier releases have none of these, and keep their hashes.
+    if !isReproducible { hash.combine(isReproducible) }
     if inputFiles.isEmpty, ownFiles.isEmpty, !isReusable { return }
     hash.combine(isReusable)
     hash.combine(bytes: ownFiles.bytes)

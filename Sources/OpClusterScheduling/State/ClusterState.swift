@@ -33,6 +33,10 @@ struct ClusterState: Sendable {
   var pins = ContentPins()
   /// What operations left that others like them need not do again.
   var reusable = ReusableOutcomes()
+  /// The graphs that run an operation of another one again, by that operation.
+  var recomputations: [OperationID: GraphID] = [:]
+  /// Those that have ended in this turn, by the operation that they ran.
+  var endedRecomputations: [OperationID] = []
   /// The operations that edges of living graphs lead to from other graphs.
   var citations = Citations()
   /// The operations of all living graphs (`Limits.livingOperations`).

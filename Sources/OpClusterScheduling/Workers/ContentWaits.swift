@@ -1,5 +1,5 @@
 // Operations that wait because nobody has a content that they need. A value; `InputContents` says
-// who waits, and for how long.
+// who waits, and for how long, `Lineage` what follows.
 
 import HeapModule
 import OpClusterModel
@@ -20,6 +20,8 @@ struct ContentWaits: Sendable {
   /// With the moment until which each waits.
   private(set) var byContent: [ContentDigest: [OperationID: Instant]] = [:]
   private var deadlines: Heap<ContentDeadline> = []
+  /// The contents that are waited for until an operation has run again.
+  private var recomputed: [OperationID: Set<ContentDigest>] = [:]
 
   var isEmpty: Bool { byContent.isEmpty }
   var nextDeadline: Instant? { deadlines.min?.until }
@@ -29,15 +31,30 @@ struct ContentWaits: Sendable {
     deadlines.insert(ContentDeadline(until: moment, operation: id, digest: digest))
   }
 
+  /// Lets an operation wait until another has run again, however long that takes.
+  mutating func wait(
+    _ id: OperationID, for digest: ContentDigest, untilRecomputed origin: OperationID
+  ) {
+    byContent[digest, default: [:]][id] = .distantFuture
+    recomputed[origin, default: []].insert(digest)
+  }
+
+  /// It has run again, or will not: those that waited for that are due.
+  mutating func hasten(after origin: OperationID, at now: Instant) {
+    for digest in (recomputed.removeValue(forKey: origin) ?? []).sorted() {
+      for id in byContent[digest]?.keys.sorted() ?? [] { wait(id, for: digest, until: now) }
+    }
+  }
+
   /// Those that wait for it, in order.
   mutating func take(_ digest: ContentDigest) -> [OperationID] {
     byContent.removeValue(forKey: digest).map { $0.keys.sorted() } ?? []
   }
 
-  /// Those whose time is over.
-  mutating func takeDue(at now: Instant) -> [ContentDeadline] {
+  /// Those whose time is over, at most so many.
+  mutating func takeDue(at now: Instant, atMost limit: Int) -> [ContentDeadline] {
     var due: [ContentDeadline] = []
-    while let first = deadlines.min, first.until <= now {
+    while due.count < limit, let first = deadlines.min, first.until <= now {
       _ = deadlines.removeMin()
       guard byContent[first.digest]?[first.operation] == first.until else { continue }
       byContent[first.digest]?[first.operation] = nil

@@ -29,6 +29,11 @@ extension Scheduler {
   /// The outputs of its finished dependencies (S135, S138): of whole stages only existing outputs.
   func inputs(of id: OperationID, _ stage: Int) -> [DependencyInput] {
     let graph = id.graph.number
+    if let origin = graphs[graph].submission.recomputes, graphs.contains(origin.graph.number) {
+      // What runs again reads what it read before.
+      let stage = graphs[origin.graph.number].stageNumber(of: origin.index)
+      return self.inputs(of: origin, stage)
+    }
     var inputs = ownInput(of: id, stage).map { [$0] } ?? []
     guard graphs[graph].stages[stage].template.wantsInputs,
       graphs[graph].hasDependencies(id.index, stage)

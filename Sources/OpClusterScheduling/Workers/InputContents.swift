@@ -12,7 +12,9 @@ extension Scheduler {
     of report: WorkerReport, at worker: WorkerID, _ now: Instant
   ) {
     for content in report.held where holders.gain(content.digest, at: worker.number) {
-      toldContents.insert(ToldContent(worker: worker.number, digest: content.digest))
+      let told = ToldContent(worker: worker.number, digest: content.digest)
+      toldContents.insert(told)
+      reportedContents.append(told)
       // It has been left; now the submission has to come.
       if placedContents.contains(content.digest) {
         _ = placedContents.keep(content.digest, until: now + PlacedContents.timeToSubmit)
@@ -29,27 +31,21 @@ extension Scheduler {
     state.enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
   }
 
-  /// Lets go of what a report named and nobody needs: its output was not kept, or its graph has
-  /// ended. After the report's entries.
-  mutating func releaseUnneeded(
-    of report: WorkerReport, at worker: WorkerID, into turn: inout SchedulingTurn
-  ) {
-    for content in report.held
-    where !state.pins.contains(content.digest) && !placedContents.contains(content.digest) {
-      let at = turn.orders(for: worker)
-      turn.orders[at].orders.released.append(content.digest)
-      // If somebody needs it again in this turn, it has to hear so.
-      toldContents.remove(ToldContent(worker: worker.number, digest: content.digest))
-    }
-  }
-
-  /// Tells holders of contents that nobody needs any more, or that somebody needs again. Costs the
-  /// changes, and the holders of each.
+  /// Tells holders of contents that nobody needs any more, or that somebody needs again; and of
+  /// those that they have just named and nobody needs: the output was not kept, or its graph has
+  /// ended. Decided once, at the end of a turn, since a later report of the same turn may need what
+  /// an earlier one does not. Costs the changes, and the holders of each.
   mutating func tellPinChanges(into turn: inout SchedulingTurn) {
     let changes = state.takePinChanges()
-    for digest in changes.freed
-    where !state.pins.contains(digest) && !placedContents.contains(digest) {
-      release(digest, into: &turn)
+    var released: Set<ToldContent> = []
+    for told in reportedContents
+    where mayLeave(told.digest) && workers.contains(told.worker) && released.insert(told).inserted {
+      let at = turn.orders(for: WorkerID(told.worker))
+      turn.orders[at].orders.released.append(told.digest)
+    }
+    if !reportedContents.isEmpty { reportedContents.removeAll(keepingCapacity: true) }
+    for digest in changes.freed where mayLeave(digest) {
+      release(digest, except: released, into: &turn)
     }
     for digest in changes.claimed where state.pins.contains(digest) {
       for number in holders.workers(with: digest) where workers.contains(number) {
@@ -61,8 +57,18 @@ extension Scheduler {
     }
   }
 
-  private mutating func release(_ digest: ContentDigest, into turn: inout SchedulingTurn) {
-    for number in holders.workers(with: digest) where workers.contains(number) {
+  private func mayLeave(_ digest: ContentDigest) -> Bool {
+    !state.pins.contains(digest) && !placedContents.contains(digest)
+  }
+
+  private mutating func release(
+    _ digest: ContentDigest, except released: Set<ToldContent> = [],
+    into turn: inout SchedulingTurn
+  ) {
+    for number in holders.workers(with: digest)
+    where workers.contains(number)
+      && !released.contains(ToldContent(worker: number, digest: digest))
+    {
       let at = turn.orders(for: WorkerID(number))
       turn.orders[at].orders.released.append(digest)
     }
@@ -119,35 +125,12 @@ extension Scheduler {
 
   /// Keeps an operation out of line until somebody has what it needs: a worker that comes back, or
   /// one that is just being connected to. What is gone for good is missed after the time in which a
-  /// silent worker is lost.
+  /// silent worker is lost. Who waits for what runs again has waited so long before.
   mutating func awaitContent(_ id: OperationID, _ content: StoredContent, at now: Instant) {
-    contentWaits.wait(id, for: content.digest, until: now + timing.lost)
-  }
-
-  /// Fails the operations whose content has not come. Costs those, and the deadlines that are over
-  /// of operations that no longer wait.
-  mutating func missContents(into turn: inout SchedulingTurn) {
-    for wait in contentWaits.takeDue(at: turn.now) {
-      let id = wait.operation
-      guard graphs.contains(id.graph.number), graphs[id.graph.number].cell(id.index).isInLine
-      else { continue }
-      refuseInputs(
-        id, .inputUnavailable,
-        isOwn(wait.digest, of: id)
-          ? "a file of the submitter (\(wait.digest.short)) lay in the store of a worker that is "
-            + "gone, and nobody else has it; submit it again"
-          : "an output that it needs (\(wait.digest.short)) lay in the store of a worker that is "
-            + "gone, and nobody else has it; run what made it again", into: &turn)
-    }
-  }
-
-  /// Whether it is a file of the submitter.
-  private func isOwn(_ digest: ContentDigest, of id: OperationID) -> Bool {
-    let graph = id.graph.number
-    let stage = graphs[graph].stageNumber(of: id.index)
-    let element = Int(graphs[graph].stages[stage].element(id.index))
-    let own = graphs[graph].stages[stage].template.ownFiles(of: element)
-    return OperationOutput.contents(of: own).contains { $0.digest == digest }
+    let isMissed =
+      graphs[id.graph.number].submission.recomputes != nil && now >= resyncEnd
+      && holders.workers(with: content.digest).isEmpty
+    contentWaits.wait(id, for: content.digest, until: isMissed ? now : now + timing.lost)
   }
 
   /// Who has these contents; tells them that somebody may read them.
@@ -191,14 +174,5 @@ extension Scheduler {
       let at = turn.orders(for: worker)
       turn.orders[at].orders.holders.append(known)
     }
-  }
-
-  /// The reason why an operation in line waits for a content; nil if it does not. Visits the
-  /// contents that are waited for.
-  func contentLine(_ id: OperationID) -> String? {
-    guard let digest = contentWaits.digest(of: id) else { return nil }
-    let what = isOwn(digest, of: id) ? "a file of the submitter" : "an output that it needs"
-    return "\(what) (\(digest.short)) lies in the store of a worker that is not "
-      + "connected; it is waited for"
   }
 }

@@ -42,9 +42,6 @@ extension Scheduler {
     if !report.held.isEmpty || !report.lost.isEmpty {
       takeContents(of: report, at: worker, turn.now)
     }
-    defer {
-      if !report.held.isEmpty { releaseUnneeded(of: report, at: worker, into: &turn) }
-    }
     if report.entries.isEmpty { return }
     // Empty orders carry the acknowledgement, which leaves when the facts below are durable.
     _ = turn.orders(for: worker)
@@ -208,6 +205,7 @@ extension Scheduler {
       if result.cause == .cannotStart { state.recallAhead(of: id, into: &turn) }
       commit(.finished(id, state.withinRoom(result, of: id)), into: &turn)
       noteReusable(id, into: &turn)
+      noteRecomputed(id, into: &turn)
     } else {
       commit(.attemptFailed(id, result, at: turn.wall), into: &turn)
       state.recallAhead(of: id, into: &turn)

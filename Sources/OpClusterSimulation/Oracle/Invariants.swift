@@ -69,6 +69,9 @@ public struct Invariant: Sendable {
       "S147", "nothing starts after its loss, or without a lease", "Oracle/LedgerLaunches",
       everyLaunch),
     of("S148", "nothing starts after it was given back", "Oracle/LedgerLaunches", everyLaunch),
+    of(
+      "S153", "only what may runs again, for who needs it, and not without end",
+      "Oracle/LedgerRecords", everyCommit),
   ]
 
   private static let everyLaunch = "every launch"

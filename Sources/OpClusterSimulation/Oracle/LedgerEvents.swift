@@ -103,6 +103,10 @@ extension ShadowLedger {
       return complain("I2", "unknown graph \(number) ends")
     }
     if graph.hasEnded { complain("I2", "graph \(number) ends twice") }
+    for case let other? in graphs where !other.hasEnded {
+      guard other.submission.recomputes?.graph.number == UInt32(number) else { continue }
+      complain("S153", "graph \(number) ends, and something of it runs again")
+    }
     graphs[number]?.hasEnded = true
     let told = graph.operations.map { $0.outcome?.rawValue ?? 0 }
     if told != ending.outcomes {

@@ -102,7 +102,7 @@ extension ShadowLedger {
       }
     case .started, .workerDraining, .workerSetAside, .workerResumed, .restoredGraph,
       .restoredEnding, .restoredCounters, .restoredKeys, .keysDated, .graphsRemoved,
-      .madeReusable, .restoredReusable:
+      .madeReusable, .restoredReusable, .recomputed:
       break
     }
   }
@@ -173,6 +173,7 @@ extension ShadowLedger {
     {
       complain("I6", "key \(submission.key.text) has graphs \(other.number) and \(graph.number)")
     }
+    if let origin = submission.recomputes { expectLineage(of: origin, graph) }
     let queues = resolveQueues(submission, graph)
     var entry = GraphEntry(
       submission: submission, operations: [], templates: [],
@@ -187,6 +188,10 @@ extension ShadowLedger {
         lastPlace += 1
         operation.place = lastPlace
         operation.enqueuePlace = lastPlace
+        if let origin = submission.recomputes, contains(origin) {
+          operation.place = self[origin].enqueuePlace
+          operation.enqueuePlace = operation.place
+        }
         operation.priority = template.priority
         if template.isBarrier, operation.isQueued {
           let index = UInt32(entry.operations.count)
@@ -199,6 +204,29 @@ extension ShadowLedger {
     while graphs.count <= Int(graph.number) { graphs.append(nil) }
     graphs[Int(graph.number)] = entry
     addEdges(graph, submission)
+  }
+
+  /// Checks that an operation that runs again has succeeded and may, for a graph that lives, and
+  /// not without end (S153).
+  private mutating func expectLineage(of origin: OperationID, _ graph: GraphID) {
+    guard contains(origin), let template = template(of: origin) else {
+      return complain("S153", "graph \(graph.number) runs unknown \(origin) again")
+    }
+    let name = shown(origin)
+    if self[origin].outcome != .succeeded { complain("S153", "\(name) runs again for nothing") }
+    if template.isExclusive || template.maximumLosses == 0 || !template.isReproducible
+      || template.isBarrier
+    {
+      complain("S153", "\(name) must not run again")
+    }
+    if graphs[Int(origin.graph.number)]?.hasEnded ?? true {
+      complain("S153", "\(name) runs again, and its graph has ended")
+    }
+    let others = graphs.compactMap { $0 }.filter { $0.submission.recomputes == origin }
+    if others.contains(where: { !$0.hasEnded }) { complain("S153", "\(name) runs again twice") }
+    if others.count >= Int(Limits.recomputations) {
+      complain("S153", "\(name) runs again for the time \(others.count + 1)")
+    }
   }
 
   /// Numbers of own queues follow each other in the order of the submission.

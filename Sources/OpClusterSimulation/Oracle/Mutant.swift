@@ -42,7 +42,8 @@ public enum Mutant: String, Sendable, CaseIterable {
   case unfencedResults, sameEpoch, earlyBarrier, miscountedLimit, unwrittenCancel, staleReadiness
   case unreadContent, uncountedLosses, levelledPriorities
   case hastyPolicies, unspokenOrders, blamedWelcomes, believedMarks, forgottenPools,
-    repeatedStops, deafSleepers, releasedWhileNeeded, endlessPatience, notRetained
+    repeatedStops, deafSleepers, releasedWhileNeeded, endlessPatience, notRetained,
+    recklessLineage, desertedLineage
 
   // In the execution core, see `ExecutionBug` there
   case staleKept, forgottenAttempts, startsWithoutLease, unmetInputs, lateReleases
@@ -57,7 +58,8 @@ public enum Mutant: String, Sendable, CaseIterable {
     case .unfencedResults, .sameEpoch, .earlyBarrier, .miscountedLimit, .unwrittenCancel,
       .staleReadiness, .unreadContent, .uncountedLosses, .levelledPriorities, .hastyPolicies,
       .unspokenOrders, .blamedWelcomes, .believedMarks, .forgottenPools, .repeatedStops,
-      .deafSleepers, .releasedWhileNeeded, .endlessPatience, .notRetained:
+      .deafSleepers, .releasedWhileNeeded, .endlessPatience, .notRetained,
+      .recklessLineage, .desertedLineage:
       "scheduling"
     case .staleKept, .forgottenAttempts, .startsWithoutLease, .unmetInputs, .lateReleases:
       "execution"

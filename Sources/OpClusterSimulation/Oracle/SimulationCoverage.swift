@@ -51,7 +51,7 @@ public enum SimulationCoverage {
       "workerResumed", "dispatched", "recalled", "executing", "succeeded", "finished",
       "attemptFailed", "cancelled", "dependencyAdded",
       "dependencyRemoved", "prioritySet", "held", "released", "moved", "blocksAdded",
-      "graphSuspended",
+      "graphSuspended", "recomputed",
     ].map { "record \($0)" }
     + ["welcome", "refused", "heartbeat", "orders"].map { "toWorker \($0)" }
     + ["dispatches", "recalls", "cancels", "stale", "forgottenGraphs", "drain"].map {

@@ -28,6 +28,7 @@ extension WorldScript {
     if plan.unablePercent > 0 { lines.append("unable \(plan.unablePercent)") }
     if plan.contentPercent > 0 { lines.append("contents \(plan.contentPercent)") }
     if plan.lostDiskPercent > 0 { lines.append("lost-disks \(plan.lostDiskPercent)") }
+    if plan.contentRotPercent > 0 { lines.append("content-rot \(plan.contentRotPercent)") }
     lines.append("turmoil \(plan.turmoil.nanoseconds)")
     lines.append("silent \(plan.silentReconnects)")
     for mishap in mishaps {
@@ -173,6 +174,7 @@ extension WorldScript {
     case "unable": return set(\.plan.unablePercent, number(0), 0...100)
     case "contents": return set(\.plan.contentPercent, number(0), 0...100)
     case "lost-disks": return set(\.plan.lostDiskPercent, number(0), 0...100)
+    case "content-rot": return set(\.plan.contentRotPercent, number(0), 0...100)
     case "turmoil":
       guard let length = number(0), length >= 0 else { return false }
       plan.turmoil = Span(nanoseconds: length)

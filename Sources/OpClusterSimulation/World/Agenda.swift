@@ -24,6 +24,8 @@ enum Happening: Sendable {
   case fetchTries(worker: Int, life: Int, StoredContent, tries: Int)
   /// A store makes room.
   case contentLeaves(worker: Int, ContentDigest)
+  /// The store finds that the bytes are not what they were.
+  case contentRots(worker: Int, ContentDigest)
   case clientActs(client: Int)
   /// The request at this position of the replayed script.
   case clientAsks(Int)

@@ -39,7 +39,7 @@ extension World {
   func storing(_ result: AttemptResult, of operation: OperationID, _ at: Int) -> AttemptResult {
     guard result.isSuccess, !result.output.isEmpty, workers[at].core?.mayStoreOutputs == true
     else { return result }
-    let name = Int(operation.graph.number % 3) << 8 | Int(operation.index % 40)
+    let name = storedName(of: operation)
     var chance = draw(.store, -1, name)
     guard chance.percent(plan.contentPercent) else { return result }
     var bytes: [UInt8] = []
@@ -55,11 +55,38 @@ extension World {
     return stored
   }
 
+  /// What runs again mostly leaves what it left before.
+  private func storedName(of operation: OperationID) -> Int {
+    var origin = operation
+    // The ledger may have lost the graph with its journal.
+    if ledger.contains(operation),
+      let other = ledger.graphs[Int(operation.graph.number)]?.submission.recomputes
+    {
+      var chance = draw(.store, -2, Int(operation.graph.number))
+      if chance.percent(70) { origin = other }
+    }
+    return Int(origin.graph.number % 3) << 8 | Int(origin.index % 40)
+  }
+
   private func gain(_ content: StoredContent, _ at: Int) {
     workers[at].store.contents[content.digest] = content
     workers[at].store.kept.insert(content.digest)
     workers[at].store.fetches[content.digest] = nil
     workers[at].inbox.append(.gained(content))
+    var chance = draw(.transfer)
+    guard chance.percent(plan.contentRotPercent) else { return }
+    agenda.plan(
+      .contentRots(worker: at, content.digest), at: now + chance.milliseconds(1, 3_000))
+  }
+
+  /// True: the worker learns of it.
+  func rotContent(_ digest: ContentDigest, _ at: Int) -> Bool {
+    guard workers[at].store.contents.removeValue(forKey: digest) != nil else { return false }
+    workers[at].store.kept.remove(digest)
+    lostContents.insert(digest)
+    guard workers[at].core != nil else { return false }
+    workers[at].inbox.append(.lost(digest))
+    return true
   }
 
   /// Whether a worker has all that an attempt reads, when it is launched. Its brain must have been

@@ -25,7 +25,7 @@ struct Course: Sendable {
     let name = UInt64(operation.graph.number) << 32 | UInt64(operation.index)
     var chance = Chance(seed ^ Chance.mix(name), purpose: 1000 + UInt64(attempt.attempt))
     duration = Course.duration(plan.pace, &chance)
-    result = Course.result(plan.failurePercent, &chance)
+    result = Course.result(plan, &chance)
     switch chance.below(10) {
     case 0: onStop = .ignore
     case 1, 2: onStop = .goOn
@@ -48,10 +48,10 @@ struct Course: Sendable {
     }
   }
 
-  /// A quarter of the successes leave an output.
-  private static func result(_ failurePercent: Int, _ chance: inout Chance) -> AttemptResult {
+  /// A quarter of the successes leave an output; most, where outputs lie in stores.
+  private static func result(_ plan: Plan, _ chance: inout Chance) -> AttemptResult {
     var result = AttemptResult()
-    if chance.percent(failurePercent) {
+    if chance.percent(plan.failurePercent) {
       switch chance.below(4) {
       case 0: result.cause = .signal
       case 1: result.cause = .outOfMemory
@@ -60,7 +60,7 @@ struct Course: Sendable {
         result.exitStatus = Int32(chance.between(1, 3))
       }
       if result.cause != .failed { result.signal = 9 }
-    } else if chance.percent(25) {
+    } else if chance.percent(plan.contentPercent > 0 ? 80 : 25) {
       result.output = [UInt8](repeating: UInt8(chance.below(256)), count: chance.between(1, 20))
     }
     return result

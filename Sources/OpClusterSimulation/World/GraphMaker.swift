@@ -86,7 +86,8 @@ struct GraphMaker {
     // Admission takes barriers of one operation alone.
     template.isBarrier = count == 1 && chance.percent(6)
     template.wantsInputs = chance.percent(25)
-    if plan.contentPercent > 0, chance.percent(40) {
+    if plan.contentPercent > 0, chance.percent(60) {
+      template.isReproducible = chance.percent(90)
       template.wantsInputs = true
       template.inputFiles = submission.templates.map { dependency in
         InputFile(

@@ -68,6 +68,8 @@ struct Plan: Sendable, Equatable {
   var contentPercent = 0
   /// The percentage of dead workers that come back without their disk.
   var lostDiskPercent = 0
+  /// The percentage of contents whose bytes change in a store, soon after they have come.
+  var contentRotPercent = 0
 
   /// In microseconds.
   struct Latency: Sendable, Equatable {
@@ -101,7 +103,8 @@ struct Plan: Sendable, Equatable {
     if lack.percent(25) { poolPercent = lack.pick([20, 60]) }
     if lack.percent(35) {
       contentPercent = lack.pick([30, 100])
-      lostDiskPercent = lack.pick([0, 0, 30])
+      lostDiskPercent = lack.pick([0, 30, 70])
+      contentRotPercent = lack.pick([0, 10, 50])
     }
   }
 
@@ -120,6 +123,7 @@ struct Plan: Sendable, Equatable {
     (slowSyncPermille, stalledSyncPermille) = (0, 0)
     silentReconnects = 0
     unablePercent = 0
+    contentRotPercent = 0
   }
 
   /// At least the first worker meets it, so that everything can end.

@@ -31,6 +31,7 @@ extension GraphSubmission: WireConvertible {
     if let continued { proto.continued = continued.proto }
     proto.failureScopes = failureScopes.map(\.proto)
     if !secrets.isEmpty { proto.secrets = secrets }
+    if let recomputes { proto.recomputes = recomputes.proto }
     return proto
   }
 
@@ -62,6 +63,7 @@ extension GraphSubmission: WireConvertible {
     // Secrets are never part of a row or of a text, only of this message and of announcements to
     // workers (G39).
     secrets = try checkSecrets(proto.secrets, "submission.secrets")
+    recomputes = proto.hasRecomputes ? try OperationID(proto: proto.recomputes) : nil
   }
 }
 

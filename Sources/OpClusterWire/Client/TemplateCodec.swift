@@ -85,6 +85,7 @@ extension OperationTemplate: WireConvertible {
     if fillsInput { proto.fillsInput = true }
     if isExclusive { proto.isExclusive = true }
     if isReusable { proto.isReusable = true }
+    if !isReproducible { proto.isIrreproducible = true }
   }
 
   /// Every count is bounded before memory depends on it. Positions of queues and secrets are
@@ -130,6 +131,7 @@ extension OperationTemplate: WireConvertible {
     fillsInput = proto.fillsInput
     isExclusive = proto.isExclusive
     isReusable = proto.isReusable
+    isReproducible = !proto.isIrreproducible
     labels = try list(proto.labels, Limits.labelsPerThing, "template.labels")
     // Positions only: the values are in the submission.
     try checkCount(proto.secrets.count, Limits.secretsPerGraph, "template.secrets")

@@ -4,7 +4,7 @@
 enum ProtoDigest {
   static let client = "2449014767 20994"
   static let content = "1266286253 2627"
-  static let journal = "2392093331 8153"
-  static let submission = "3718630725 23565"
+  static let journal = "1208748173 8491"
+  static let submission = "903032563 23819"
   static let worker = "3829776803 10116"
 }

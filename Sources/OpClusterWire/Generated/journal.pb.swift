@@ -400,6 +400,14 @@ nonisolated struct ProtoFacts: Sendable {
     set {body = .restoredReusable(newValue)}
   }
 
+  var recomputed: ProtoRecomputed {
+    get {
+      if case .recomputed(let v)? = body {return v}
+      return ProtoRecomputed()
+    }
+    set {body = .recomputed(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -452,10 +460,36 @@ nonisolated struct ProtoFacts: Sendable {
     case madeReusable(ProtoMadeReusable)
     /// Of snapshots.
     case restoredReusable(ProtoReusableOutcomes)
+    case recomputed(ProtoRecomputed)
 
   }
 
   init() {}
+}
+
+/// What an operation left when it ran again, and is its output from now on.
+nonisolated struct ProtoRecomputed: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var operation: ProtoOperation {
+    get {_operation ?? ProtoOperation()}
+    set {_operation = newValue}
+  }
+  /// Returns true if `operation` has been explicitly set.
+  var hasOperation: Bool {self._operation != nil}
+  /// Clears the value of `operation`. Subsequent reads from it will return its default value.
+  mutating func clearOperation() {self._operation = nil}
+
+  /// An encoded Outputs.
+  var output: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _operation: ProtoOperation? = nil
 }
 
 /// An operation succeeded that need not be done again by others like it.
@@ -1078,6 +1112,16 @@ nonisolated struct ProtoLiveGraph: @unchecked Sendable {
     set {_uniqueStorage()._pauseLength = newValue}
   }
 
+  /// How often operations ran again because what they left was lost, one byte each; 255: in vain.
+  var recomputations: ProtoIndexedBytes {
+    get {_storage._recomputations ?? ProtoIndexedBytes()}
+    set {_uniqueStorage()._recomputations = newValue}
+  }
+  /// Returns true if `recomputations` has been explicitly set.
+  var hasRecomputations: Bool {_storage._recomputations != nil}
+  /// Clears the value of `recomputations`. Subsequent reads from it will return its default value.
+  mutating func clearRecomputations() {_uniqueStorage()._recomputations = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1263,7 +1307,7 @@ nonisolated extension ProtoTurn: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Facts"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{3}graphs_removed\0\u{3}worker_set_aside\0\u{3}worker_resumed\0\u{3}cancelled_graphs\0\u{3}made_reusable\0\u{3}restored_reusable\0\u{c}\u{15}\u{1}\u{c}'\u{19}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{3}graphs_removed\0\u{3}worker_set_aside\0\u{3}worker_resumed\0\u{3}cancelled_graphs\0\u{3}made_reusable\0\u{3}restored_reusable\0\u{1}recomputed\0\u{c}\u{15}\u{1}\u{c}(\u{18}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1722,6 +1766,19 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .restoredReusable(v)
         }
       }()
+      case 39: try {
+        var v: ProtoRecomputed?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .recomputed(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .recomputed(v)
+        }
+      }()
       default: break
       }
     }
@@ -1881,6 +1938,10 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       guard case .restoredReusable(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 38)
     }()
+    case .recomputed?: try {
+      guard case .recomputed(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 39)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -1888,6 +1949,45 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
 
   static func ==(lhs: ProtoFacts, rhs: ProtoFacts) -> Bool {
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoRecomputed: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Recomputed"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}output\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._operation) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.output) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._operation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.output.isEmpty {
+      try visitor.visitSingularBytesField(value: self.output, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoRecomputed, rhs: ProtoRecomputed) -> Bool {
+    if lhs._operation != rhs._operation {return false}
+    if lhs.output != rhs.output {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2623,7 +2723,7 @@ nonisolated extension ProtoGraphSuspended: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".LiveGraph"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{3}enqueued_place\0\u{3}allowed_failures\0\u{3}reason_count\0\u{3}added_blocks\0\u{3}scope_failures\0\u{3}pause_index_delta\0\u{3}pause_since\0\u{3}pause_length\0\u{3}reuse_keys\0\u{c}!\u{f}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{3}enqueued_place\0\u{3}allowed_failures\0\u{3}reason_count\0\u{3}added_blocks\0\u{3}scope_failures\0\u{3}pause_index_delta\0\u{3}pause_since\0\u{3}pause_length\0\u{3}reuse_keys\0\u{1}recomputations\0\u{c}\"\u{e}")
 
   fileprivate class _StorageClass {
     var _graph: UInt32 = 0
@@ -2658,6 +2758,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
     var _pauseSince: [Int64] = []
     var _reuseKeys: ProtoIndexedBytes? = nil
     var _pauseLength: [Int64] = []
+    var _recomputations: ProtoIndexedBytes? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2700,6 +2801,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
       _pauseSince = source._pauseSince
       _reuseKeys = source._reuseKeys
       _pauseLength = source._pauseLength
+      _recomputations = source._recomputations
     }
   }
 
@@ -2750,6 +2852,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
         case 30: try { try decoder.decodeRepeatedInt64Field(value: &_storage._pauseSince) }()
         case 31: try { try decoder.decodeRepeatedInt64Field(value: &_storage._pauseLength) }()
         case 32: try { try decoder.decodeSingularMessageField(value: &_storage._reuseKeys) }()
+        case 33: try { try decoder.decodeSingularMessageField(value: &_storage._recomputations) }()
         default: break
         }
       }
@@ -2858,6 +2961,9 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
       try { if let v = _storage._reuseKeys {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 32)
       } }()
+      try { if let v = _storage._recomputations {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 33)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2899,6 +3005,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
         if _storage._pauseSince != rhs_storage._pauseSince {return false}
         if _storage._reuseKeys != rhs_storage._reuseKeys {return false}
         if _storage._pauseLength != rhs_storage._pauseLength {return false}
+        if _storage._recomputations != rhs_storage._recomputations {return false}
         return true
       }
       if !storagesAreEqual {return false}

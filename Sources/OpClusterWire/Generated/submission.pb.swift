@@ -1390,6 +1390,12 @@ nonisolated struct ProtoTemplate: @unchecked Sendable {
     set {_uniqueStorage()._isReusable = newValue}
   }
 
+  /// It must not run once more if what it left is lost.
+  var isIrreproducible: Bool {
+    get {_storage._isIrreproducible}
+    set {_uniqueStorage()._isIrreproducible = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   /// Accepted with a closed hold gate that opens by itself: so long after the commit of the
@@ -1653,6 +1659,17 @@ nonisolated struct ProtoSubmission: @unchecked Sendable {
     get {_storage._secrets}
     set {_uniqueStorage()._secrets = newValue}
   }
+
+  /// In journals alone: the operation of another graph that the only operation of this one runs
+  /// again, because what it left is lost.
+  var recomputes: ProtoOperation {
+    get {_storage._recomputes ?? ProtoOperation()}
+    set {_uniqueStorage()._recomputes = newValue}
+  }
+  /// Returns true if `recomputes` has been explicitly set.
+  var hasRecomputes: Bool {_storage._recomputes != nil}
+  /// Clears the value of `recomputes`. Subsequent reads from it will return its default value.
+  mutating func clearRecomputes() {_uniqueStorage()._recomputes = nil}
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -3428,7 +3445,7 @@ nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Template"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{3}input_files\0\u{3}own_files\0\u{3}own_files_length\0\u{3}is_reusable\0\u{c}%\u{3}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{3}input_files\0\u{3}own_files\0\u{3}own_files_length\0\u{3}is_reusable\0\u{3}is_irreproducible\0\u{c}&\u{2}")
 
   fileprivate class _StorageClass {
     var _name: String = String()
@@ -3466,6 +3483,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
     var _ownFiles: Data = Data()
     var _ownFilesLength: [UInt32] = []
     var _isReusable: Bool = false
+    var _isIrreproducible: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3511,6 +3529,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       _ownFiles = source._ownFiles
       _ownFilesLength = source._ownFilesLength
       _isReusable = source._isReusable
+      _isIrreproducible = source._isIrreproducible
     }
   }
 
@@ -3579,6 +3598,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         case 34: try { try decoder.decodeSingularBytesField(value: &_storage._ownFiles) }()
         case 35: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._ownFilesLength) }()
         case 36: try { try decoder.decodeSingularBoolField(value: &_storage._isReusable) }()
+        case 37: try { try decoder.decodeSingularBoolField(value: &_storage._isIrreproducible) }()
         default: break
         }
       }
@@ -3704,6 +3724,9 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       if _storage._isReusable != false {
         try visitor.visitSingularBoolField(value: _storage._isReusable, fieldNumber: 36)
       }
+      if _storage._isIrreproducible != false {
+        try visitor.visitSingularBoolField(value: _storage._isIrreproducible, fieldNumber: 37)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3748,6 +3771,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         if _storage._ownFiles != rhs_storage._ownFiles {return false}
         if _storage._ownFilesLength != rhs_storage._ownFilesLength {return false}
         if _storage._isReusable != rhs_storage._isReusable {return false}
+        if _storage._isIrreproducible != rhs_storage._isIrreproducible {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -4004,7 +4028,7 @@ nonisolated extension ProtoQueueReference: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Submission"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}name\0\u{1}templates\0\u{3}group_edges\0\u{3}element_edges\0\u{3}external_edges\0\u{1}queues\0\u{3}failure_policy\0\u{3}maximum_failures\0\u{3}is_suspended\0\u{3}is_declared_only\0\u{3}allows_cycles\0\u{1}labels\0\u{1}origin\0\u{1}continued\0\u{3}failure_scopes\0\u{1}secrets\0\u{c}\u{12}\u{e}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}name\0\u{1}templates\0\u{3}group_edges\0\u{3}element_edges\0\u{3}external_edges\0\u{1}queues\0\u{3}failure_policy\0\u{3}maximum_failures\0\u{3}is_suspended\0\u{3}is_declared_only\0\u{3}allows_cycles\0\u{1}labels\0\u{1}origin\0\u{1}continued\0\u{3}failure_scopes\0\u{1}secrets\0\u{1}recomputes\0\u{c}\u{13}\u{d}")
 
   fileprivate class _StorageClass {
     var _key: String = String()
@@ -4024,6 +4048,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
     var _continued: ProtoContinuedGraph? = nil
     var _failureScopes: [ProtoFailureScope] = []
     var _secrets: [String] = []
+    var _recomputes: ProtoOperation? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4051,6 +4076,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
       _continued = source._continued
       _failureScopes = source._failureScopes
       _secrets = source._secrets
+      _recomputes = source._recomputes
     }
   }
 
@@ -4086,6 +4112,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
         case 15: try { try decoder.decodeSingularMessageField(value: &_storage._continued) }()
         case 16: try { try decoder.decodeRepeatedMessageField(value: &_storage._failureScopes) }()
         case 17: try { try decoder.decodeRepeatedStringField(value: &_storage._secrets) }()
+        case 18: try { try decoder.decodeSingularMessageField(value: &_storage._recomputes) }()
         default: break
         }
       }
@@ -4149,6 +4176,9 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
       if !_storage._secrets.isEmpty {
         try visitor.visitRepeatedStringField(value: _storage._secrets, fieldNumber: 17)
       }
+      try { if let v = _storage._recomputes {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4175,6 +4205,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
         if _storage._continued != rhs_storage._continued {return false}
         if _storage._failureScopes != rhs_storage._failureScopes {return false}
         if _storage._secrets != rhs_storage._secrets {return false}
+        if _storage._recomputes != rhs_storage._recomputes {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -177,6 +177,9 @@ extension ProtoFacts {
     case .restoredKeys(let kept): restoredKeys = ProtoKeptKeys(kept)
     case .keysDated(let at): keysDated = at.milliseconds
     case .graphsRemoved(let graphs): graphsRemoved.graphs = graphs.map(\.number)
+    case .recomputed(let operation, let output):
+      recomputed.operation = operation.proto
+      recomputed.output = data(output)
     case .madeReusable(let operation, let key):
       madeReusable.operation = operation.proto
       madeReusable.key = data(key.bytes)
@@ -214,7 +217,7 @@ extension ProtoFacts {
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
       .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
       .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated,
-      .graphsRemoved, .madeReusable, .restoredReusable:
+      .graphsRemoved, .madeReusable, .restoredReusable, .recomputed:
       // Unreachable as long as the groups before take exactly these cases.
       preconditionFailure("a record of another group: \(record)")
     }
@@ -310,6 +313,10 @@ extension Record {
       self = .madeReusable(
         try OperationID(proto: fact.operation), key: try digest(fact.key, "made_reusable.key"))
     case .restoredReusable(let proto): self = .restoredReusable(try proto.words())
+    case .recomputed(let fact):
+      self = .recomputed(
+        try OperationID(proto: fact.operation),
+        output: try opaque(fact.output, Limits.outputBytes, "recomputed.output"))
     default: self = try Record(steering: body)
     }
   }
@@ -346,7 +353,7 @@ extension Record {
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
       .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
       .cancelledGraphs, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys,
-      .keysDated, .graphsRemoved, .madeReusable, .restoredReusable:
+      .keysDated, .graphsRemoved, .madeReusable, .restoredReusable, .recomputed:
       // Unreachable: `started` to `graphsRemoved` were taken by the groups before, the ends of
       // attempts by `ProtoTurn.words`.
       preconditionFailure("a fact of another group")

@@ -44,6 +44,7 @@ extension GraphState: WireConvertible {
     proto.enqueuedPlace = enqueuedIn.map(\.place)
     if !addedBlocks.isEmpty { proto.addedBlocks = ProtoIndexedBytes(addedBlocks) }
     if !reuseKeys.isEmpty { proto.reuseKeys = ProtoIndexedBytes(reuseKeys) }
+    if !recomputations.isEmpty { proto.recomputations = ProtoIndexedBytes(recomputations) }
     proto.submittedAt = submittedAt.milliseconds
     proto.pauseIndexDelta = differences(pauses.map(\.index))
     proto.pauseSince = pauses.map(\.since.milliseconds)
@@ -76,6 +77,7 @@ extension GraphState: WireConvertible {
     try readQueues(proto)
     addedBlocks = try proto.addedBlocks.words(Limits.payloadBytes, "graph.added_blocks")
     reuseKeys = try proto.reuseKeys.words(ContentDigest.byteCount, "graph.reuse_keys")
+    recomputations = try proto.recomputations.words(1, "graph.recomputations")
     submittedAt = WallTime(milliseconds: proto.submittedAt)
     try readPauses(proto)
   }

@@ -72,7 +72,7 @@ extension ClusterState {
       for outcome in outcomes { reusable.note(outcome) }
     case .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
       .dependencyAdded, .dependencyRemoved, .prioritySet, .held, .released, .moved, .blocksAdded,
-      .madeReusable:
+      .madeReusable, .recomputed:
       applyToOperations(record, into: &turn)
     }
   }
@@ -110,6 +110,8 @@ extension ClusterState {
       addBlocks(bytes, to: id)
     case .madeReusable(let id, let key):
       makeReusable(id, key)
+    case .recomputed(let id, let output):
+      replaceOutput(of: id, output)
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
       .graphSuspended, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys,

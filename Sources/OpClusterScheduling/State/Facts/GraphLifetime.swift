@@ -18,6 +18,7 @@ extension ClusterState {
     keys.pass(at)
     build(id, submission, fingerprint, at)
     for edge in submission.externalEdges { cite(edge.from) }
+    if let id = submission.recomputes { countRecomputation(of: id) }
     let count = graphs[id.number].operationCount
     emit(.graphSubmitted(operations: count), about: .graph(id), into: &turn)
     takeOver(id, into: &turn)
@@ -44,7 +45,7 @@ extension ClusterState {
     let count = UInt32(submission.operationCount)
     var graph = Graph(
       id: id, submission: submission.withoutElementEdges, fingerprint: fingerprint,
-      submittedAt: at, basePlace: counters.lastPlace + 1, stages: [],
+      submittedAt: at, basePlace: basePlace(of: submission), stages: [],
       cells: CellTable(count: count, pageBits: pageBits), dependents: lowered.dependents,
       dependencies: lowered.dependencies, changes: PlaceTable(pageBits: pageBits),
       enqueuedIn: PlaceTable(pageBits: pageBits), unfinished: count,
@@ -68,6 +69,7 @@ extension ClusterState {
     for template in submission.templates { pins.pinAll(template.ownContents) }
     graphs.insert(moving: &graph, number: id.number)
     if !submission.externalEdges.isEmpty { noteCiting(id.number) }
+    noteRecomputation(by: id)
     keys.begin(
       submission.key,
       SubmissionKeys.Known(graph: id, fingerprint: fingerprint, operations: count))
@@ -181,7 +183,9 @@ extension ClusterState {
           graphs[graph].operation(first), place: graphs[graph].basePlace + UInt64(first))
       } else {
         queues[queue].members += count
-        queues[queue].segments[queues[queue].segments.count - 1].unfinished += count
+        // The last one, but for what runs again at its old place.
+        let place = graphs[graph].basePlace + UInt64(first)
+        queues[queue].segments[queues[queue].segment(of: place)].unfinished += count
         noteCountChange(queue)
       }
     }
@@ -205,51 +209,59 @@ extension ClusterState {
 
   // MARK: - Leaving
 
-  /// Ends graphs whose last operation has ended: tells observers, remembers a summary, and drops
-  /// the graph. Returns those graphs.
+  /// Ends graphs whose last operation has ended, and none of whose operations runs again: tells
+  /// observers, remembers a summary, and drops the graph. Returns those graphs. Called once at the
+  /// end of each turn, live and in replay. Costs the operations of the graphs that end.
   @discardableResult
-  /// Called once at the end of each turn, live and in replay. Costs the operations of the graphs
-  /// that end.
   mutating func endGraphs(into turn: inout SchedulingTurn) -> [GraphID] {
     if justEnded.isEmpty { return [] }
-    // Sorted: the order must not depend on how this state arose, by replay or by restore.
-    let leaving = justEnded.sorted()
-    justEnded = []
-    for id in leaving where graphs.contains(id.number) {
-      let outcome = graphs[id.number].outcome
-      emit(.graphFinished(outcome), about: .graph(id), into: &turn)
-      let graph = graphs.take(id.number)
-      livingOperations -= UInt64(graph.operationCount)
-      outputAccounts.end(id, bytes: graph.outputExcess)
-      unciteAll(of: graph)
-      for stage in graph.stages { pins.unpinAll(stage.template.ownContents) }
-      letGoContents(of: graph)
-      let outcomes = graph.endings
-      if !turn.isReplay {
-        turn.endings.append(
-          GraphEnding(
-            structure: graphStructure(of: graph, finishedAt: turn.wall),
-            outcomes: outcomes.map { $0 & 0x7F }, submittedAt: graph.submittedAt,
-            finishedAt: turn.wall))
+    var leaving: [GraphID] = []
+    while !justEnded.isEmpty {
+      // Sorted: the order must not depend on how this state arose, by replay or by restore.
+      let ending = justEnded.sorted()
+      justEnded = []
+      for id in ending where graphs.contains(id.number) && graphs[id.number].recomputing == 0 {
+        endGraph(id, into: &turn)
+        leaving.append(id)
       }
-      keys.end(graph.submission.key, of: id, since: turn.keysDate)
-      // One byte instead of one for each operation: most graphs that are remembered succeeded as a
-      // whole, and 10,000 of them are kept.
-      let isUniform = outcomes.allSatisfy { $0 == outcomes.first }
-      var ending = EndedGraph(
-        graph: id, key: SubmissionKey(""), fingerprint: graph.fingerprint, outcome: outcome,
-        operationCount: UInt32(outcomes.count),
-        outcomes: isUniform ? Array(outcomes.prefix(1)) : outcomes,
-        outputs: graph.outputEntries)
-      ending.secrets = graph.submission.secrets
-      ending.submitter = graph.submission.submitter
-      remember(ending)
-      releaseClasses(of: graph)
-      forgetLines(of: graph)
-      for queue in graph.ownQueues { removeQueue(queue) }
     }
     forgetEnded()
     return leaving
+  }
+
+  private mutating func endGraph(_ id: GraphID, into turn: inout SchedulingTurn) {
+    let outcome = graphs[id.number].outcome
+    emit(.graphFinished(outcome), about: .graph(id), into: &turn)
+    let graph = graphs.take(id.number)
+    livingOperations -= UInt64(graph.operationCount)
+    outputAccounts.end(id, bytes: graph.outputExcess)
+    unciteAll(of: graph)
+    for stage in graph.stages { pins.unpinAll(stage.template.ownContents) }
+    letGoContents(of: graph)
+    let outcomes = graph.endings
+    if !turn.isReplay {
+      turn.endings.append(
+        GraphEnding(
+          structure: graphStructure(of: graph, finishedAt: turn.wall),
+          outcomes: outcomes.map { $0 & 0x7F }, submittedAt: graph.submittedAt,
+          finishedAt: turn.wall))
+    }
+    keys.end(graph.submission.key, of: id, since: turn.keysDate)
+    // One byte instead of one for each operation: most graphs that are remembered succeeded as a
+    // whole, and 10,000 of them are kept.
+    let isUniform = outcomes.allSatisfy { $0 == outcomes.first }
+    var ending = EndedGraph(
+      graph: id, key: SubmissionKey(""), fingerprint: graph.fingerprint, outcome: outcome,
+      operationCount: UInt32(outcomes.count),
+      outcomes: isUniform ? Array(outcomes.prefix(1)) : outcomes,
+      outputs: graph.outputEntries)
+    ending.secrets = graph.submission.secrets
+    ending.submitter = graph.submission.submitter
+    remember(ending)
+    releaseClasses(of: graph)
+    forgetLines(of: graph)
+    for queue in graph.ownQueues { removeQueue(queue) }
+    endRecomputation(by: graph, outcome)
   }
 
   /// Empties the lines of queues without members and barriers. Their runs are obsolete, since
@@ -264,10 +276,14 @@ extension ClusterState {
     }
   }
 
-  /// Whether a graph with a key is among those that end now.
+  /// Whether a graph with a key is among those that end now, or wait for one of them alone.
   var endsKeys: Bool {
     justEnded.contains { id in
-      graphs.find(id.number).map { !$0.submission.key.text.isEmpty } ?? false
+      guard let graph = graphs.find(id.number) else { return false }
+      if !graph.submission.key.text.isEmpty { return true }
+      guard let origin = graph.submission.recomputes.flatMap({ graphs.find($0.graph.number) })
+      else { return false }
+      return origin.unfinished == 0 && !origin.submission.key.text.isEmpty
     }
   }
 

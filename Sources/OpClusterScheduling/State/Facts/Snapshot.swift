@@ -138,6 +138,10 @@ extension ClusterState {
       state.reuseKeys.append(
         GraphState.OutputEntry(index: index, output: graph.reuseKeys[index]?.bytes ?? []))
     }
+    for index in graph.recomputations.keys.sorted() {
+      state.recomputations.append(
+        GraphState.OutputEntry(index: index, output: [graph.recomputations[index] ?? 0]))
+    }
     // Sorted by index: the order of arrival depends on the path to this state.
     for run in graph.reasons.sorted(by: { $0.first < $1.first }) {
       for index in run.first..<(run.first + run.count) {
@@ -216,6 +220,9 @@ extension ClusterState {
     }
     for entry in state.reuseKeys {
       graphs[graph].reuseKeys[entry.index] = ContentDigest(bytes: entry.output)
+    }
+    for entry in state.recomputations {
+      graphs[graph].recomputations[entry.index] = entry.output.first
     }
     for entry in state.addedBlocks { graphs[graph].addedBlocks[entry.index] = entry.output }
     for entry in state.pauses where entry.index < graphs[graph].operationCount {

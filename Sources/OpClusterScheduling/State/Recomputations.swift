@@ -1,0 +1,71 @@
+// Graphs that run one operation of another graph again, because what that left is lost (S153). They
+// are submitted, journaled and ended as any graph. What is special follows from the field
+// `recomputes` of their submission alone, so that a replay finds the same.
+
+import OpClusterModel
+
+/// How often an operation ran again, as a byte of its graph's state.
+enum Recomputation {
+  /// It did not succeed when it ran again: there is no other try.
+  static let inVain: UInt8 = .max
+}
+
+extension ClusterState {
+  /// What runs again takes its old place: no barrier that waits for somebody who waits for it may
+  /// stand before it.
+  func basePlace(of submission: GraphSubmission) -> UInt64 {
+    guard let origin = submission.recomputes, let graph = graphs.find(origin.graph.number),
+      origin.index < graph.operationCount
+    else { return counters.lastPlace + 1 }
+    return graph.enqueuePlace(of: origin.index)
+  }
+
+  /// Counts one time more that an operation runs again.
+  mutating func countRecomputation(of id: OperationID) {
+    guard graphs.contains(id.graph.number) else { return }
+    let before = graphs[id.graph.number].recomputations[id.index] ?? 0
+    graphs[id.graph.number].recomputations[id.index] = min(before, Recomputation.inVain - 2) + 1
+  }
+
+  /// Notes that a graph runs an operation of another one again, which lives until it has ended: its
+  /// inputs are those of the operation.
+  mutating func noteRecomputation(by id: GraphID) {
+    guard let origin = graphs[id.number].submission.recomputes,
+      graphs.contains(origin.graph.number)
+    else { return }
+    recomputations[origin] = id
+    graphs[origin.graph.number].recomputing += 1
+  }
+
+  /// Lets the other graph end if it waited for this one alone.
+  mutating func endRecomputation(by graph: Graph, _ outcome: GraphOutcome) {
+    guard let origin = graph.submission.recomputes, recomputations[origin] == graph.id else {
+      return
+    }
+    recomputations[origin] = nil
+    endedRecomputations.append(origin)
+    let number = origin.graph.number
+    if outcome != .succeeded {
+      graphs[number].recomputations[origin.index] = Recomputation.inVain
+    }
+    graphs[number].recomputing -= 1
+    if graphs[number].recomputing == 0, graphs[number].unfinished == 0 {
+      justEnded.append(origin.graph)
+    }
+  }
+
+  mutating func takeEndedRecomputations() -> [OperationID] {
+    defer { if !endedRecomputations.isEmpty { endedRecomputations = [] } }
+    return endedRecomputations
+  }
+
+  /// Sets what an operation left when it ran again in place of what it had left.
+  mutating func replaceOutput(of id: OperationID, _ output: [UInt8]) {
+    guard graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount else {
+      return
+    }
+    keep(output, of: id)
+    guard let key = graphs[id.graph.number].reuseKeys[id.index] else { return }
+    reusable.note(ReusableOutcome(key: key, operation: id, output: output))
+  }
+}
