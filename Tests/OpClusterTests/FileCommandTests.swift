@@ -4,6 +4,8 @@
 import Citations
 import FoundationEssentials
 import Glibc
+import OpClusterClient
+import OpClusterModel
 import RealCluster
 import Testing
 
@@ -152,6 +154,65 @@ import Testing
       // Another head changes what the first reads, and nothing that it leaves.
       try write("#another\n1\n2\n3\n", to: "\(home)/raw.csv")
       #expect(try await runs(text) == 1)
+    }
+  }
+
+  /// The only worker that has what was made dies with it: another makes it again, and what hangs on
+  /// it gets the same bytes; not what is marked as not reproducible.
+  @Test(.checks("S153"), arguments: [true, false]) func madeAgain(reproducible: Bool) async throws {
+    var shape = try shape(overTCP: false)
+    shape.workers = 1
+    try await Cluster.with(shape) { cluster in
+      let home = cluster.folder
+      let text = """
+        version: 1
+        operations:
+          make:
+            run: seq 100000 > numbers && echo make >> \(home)/ran
+            outputs: {files: {numbers: numbers}}
+            reproducible: \(reproducible)
+          join:
+            needs: {make: {files: [numbers]}}
+            run: paste -sd+ "$OP_INPUTS/make/numbers" > sum && echo join >> \(home)/ran
+            outputs: {files: {sum: sum}}
+          gate:
+            run: while [ ! -e \(home)/go ]; do sleep 0.05; done
+          read:
+            needs: {join: {files: [sum]}, gate: {}}
+            run: cp "$OP_INPUTS/join/sum" result
+            outputs: {files: {result: result}}
+
+        """
+      try write(text, to: "\(home)/graph.yaml")
+      let said = try await cluster.opbatch("submit", "\(home)/graph.yaml", "-o", "name")
+      #expect(said.status == 0, "\(said.error)")
+      let connection = try await cluster.connect()
+      func row(_ name: String, of graph: UInt32) async throws -> OperationRow? {
+        try await connection.operations(.graph(GraphID(graph))).first { $0.name == name }
+      }
+      try await eventually("join has ended") { try await row("join", of: 1)?.outcome != nil }
+      try cluster.startWorker("w2")
+      try await cluster.workersAreConnected(2)
+      cluster.daemon("w1")?.signal(SIGKILL)
+      try write("", to: "\(home)/go")
+      try await eventually("read has ended") { try await row("read", of: 1)?.outcome != nil }
+      let ran = try String(contentsOfFile: "\(home)/ran", encoding: .utf8)
+      let shown = try await cluster.opbatch("show", "1/read")
+      if reproducible {
+        #expect(ran == "make\njoin\nmake\njoin\n")
+        #expect(shown.status == 0 && shown.output.contains("succeeded"), "\(shown.output)")
+        let fetched = try await cluster.opbatch("fetch", "1/read", "-o", "\(home)/fetched")
+        #expect(fetched.status == 0, "\(fetched.error)")
+        let sum = try String(contentsOfFile: "\(home)/fetched", encoding: .utf8)
+        #expect(sum == (1...100_000).map { "\($0)" }.joined(separator: "+") + "\n")
+        let listed = try await cluster.opbatch("ls", "-a")
+        #expect(listed.output.contains("graph again"), "\(listed.output)")
+      } else {
+        #expect(ran == "make\njoin\n")
+        #expect(shown.output.contains("1/join made it, and did not succeed"), "\(shown.output)")
+        let again = try await cluster.opbatch("show", "2/join")
+        #expect(again.output.contains("1/make made it, and is not reproducible"), "\(again.output)")
+      }
     }
   }
 

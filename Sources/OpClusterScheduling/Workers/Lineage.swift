@@ -93,7 +93,7 @@ extension Scheduler {
     case .blocks, .nothing: return "\(name) made it, and cannot run again by itself"
     }
     switch graph.recomputations[id.index] ?? 0 {
-    case Recomputation.inVain: return "\(name) made it, and did not succeed when it ran again"
+    case Recomputation.inVain: return "\(name) made it, and did not succeed when it ran again (opbatch ls -a)"
     case Limits.recomputations...:
       return "\(name) made it, and has run again \(Limits.recomputations) times already"
     default: return nil
