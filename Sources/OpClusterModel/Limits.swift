@@ -57,7 +57,8 @@ public enum Limits {
   public static let holdersCompared = 32
   /// Dependencies by which a reusable operation is told from others; with more it runs.
   public static let reuseDependencies = 16_384
-  /// How often one operation runs again because what it left is lost (S153).
+  /// How often one operation runs again because what it left is lost, without anything else of its
+  /// graph having ended meanwhile (S153).
   public static let recomputations: UInt8 = 5
   /// Operations of which a turn sees whether what they need can be made again.
   public static let lineagesPerTurn = 256

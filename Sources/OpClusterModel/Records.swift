@@ -144,7 +144,7 @@ public struct GraphState: Hashable, Sendable {
   public var pauses: [PauseEntry] = []
   /// The keys of reusable operations that have succeeded, as bytes.
   public var reuseKeys: [OutputEntry] = []
-  /// How often operations ran again because what they left was lost, one byte each.
+  /// How often operations ran again because what they left was lost, as a few bytes each.
   public var recomputations: [OutputEntry] = []
   public init(graph: GraphID) { self.graph = graph }
 

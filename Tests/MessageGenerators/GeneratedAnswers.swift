@@ -342,7 +342,7 @@ extension MessageGenerator {
     state.enqueuedIn = many { .init(index: $0.number(), queue: $0.queue(), place: $0.number()) }
     state.addedBlocks = many { .init(index: $0.number(), output: $0.bytes()) }
     state.reuseKeys = many { .init(index: $0.number(), output: $0.content().digest.bytes) }
-    state.recomputations = many { .init(index: $0.number(), output: [1]) }
+    state.recomputations = many { .init(index: $0.number(), output: Array($0.bytes().prefix(8))) }
     state.submittedAt = wallTime()
     state.pauses = many {
       .init(index: $0.number(), since: $0.wallTime(), length: $0.span())

@@ -37,6 +37,34 @@ import Testing
     #expect(files.reads.map { $0.count } == trace.tasks.map { $0.inputs.count })
   }
 
+  /// Each operation needs what it reads of those that leave it, and may start nowhere before them.
+  @Test(arguments: [false, true]) func filesAreDeclared(areMany: Bool) throws {
+    var bytes = try fixture("Fixtures/1000genome-chameleon-2ch-100k-001.json")
+    if areMany {
+      let names = (0..<150).map { "\"x\($0)\"" }.joined(separator: ",")
+      bytes = trace(
+        #"{"id":"a","outputFiles":[\#(names)]},{"id":"b","parents":["a"],"inputFiles":["x3"]},"#
+          + #"{"id":"c","parents":["b"],"inputFiles":["x3","y"]}"#)
+    }
+    var importer = WfFormatImport()
+    importer.declaresFiles = true
+    let yaml = try importer.manifest(of: bytes)
+    let compiled = compile(yaml)
+    let submission = try compiled.submission
+    #expect(compiled.result.diagnostics.isEmpty)
+    let trace = try WfFormatTrace(bytes)
+    let files = WfFormatFiles(trace)
+    #expect(submission.templates.count == trace.tasks.count + 1)
+    for (at, task) in trace.tasks.enumerated() {
+      let template = try #require(submission.templates.first { $0.name == task.id })
+      #expect(template.inputFiles.count == files.reads[at].count)
+    }
+    if areMany {
+      #expect(yaml.contains("      a: {files: [all]}") && yaml.contains("      b: {}"))
+      #expect(yaml.contains(#"sum=$(cat "$OP_INPUTS/a/all/x3" "$OP_INPUTS/stage-in/f1" | cksum)"#))
+    }
+  }
+
   /// One producer a name, and every reader behind it.
   static func check(_ files: WfFormatFiles, _ trace: WfFormatTrace) throws {
     var producer: [String: Int] = [:]

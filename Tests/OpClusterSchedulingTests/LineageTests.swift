@@ -125,7 +125,7 @@ import Testing
     var world = Self.world()
     world.ask(.submit(Self.chain()))
     try Self.lost(&world)
-    world.tick(after: .seconds(5))
+    world.tick(after: .seconds(3))
     world.workers[0].held = [try Self.content(2)]
     world.report(0)
     Self.wait(&world)

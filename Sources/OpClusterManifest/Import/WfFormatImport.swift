@@ -15,6 +15,9 @@ public struct WfFormatImport: Sendable {
   public var sizeScale: Double
   /// Maximum size of a file in bytes.
   public var maximumFileBytes: Int
+  /// Operations declare the files that they read and leave, so that no disk has to be shared
+  /// (`WfFormatDeclarations`). Else all of them work in one folder.
+  public var declaresFiles = false
 
   /// The defaults keep a replay small enough for a laptop.
   public init(
@@ -27,9 +30,9 @@ public struct WfFormatImport: Sendable {
 
   /// Waits shorter than this many seconds are left out.
   /// Starting `sleep` itself takes about as long.
-  private static let shortestSleep = 0.005
+  static let shortestSleep = 0.005
   /// A longer text goes in through stdin: Linux limits one argument to 128 KiB.
-  private static let longestText = 60_000
+  static let longestText = 60_000
   /// Maximum bytes of the list of one stage-in operation.
   private static let longestList = 120_000
 
@@ -50,6 +53,9 @@ public struct WfFormatImport: Sendable {
     let name = Names.sanitised(name ?? trace.name)
     var used: Set<String> = []
     let files = WfFormatFiles(trace)
+    if declaresFiles {
+      return try header(trace, name, scale) + declared(files, trace, scale)
+    }
     let stages = stageIn(files.initial, trace, &used)
     let names = trace.tasks.map { Names.unique(Names.shortened($0.id), &used) }
     var text = header(trace, name, scale)
@@ -68,17 +74,20 @@ public struct WfFormatImport: Sendable {
   /// Everything that the replay depends on besides the tasks: the parameter for the folder, and the
   /// working folder.
   private func header(_ trace: WfFormatTrace, _ name: String, _ scale: Double) -> String {
-    """
-    # A replay of a recorded run: \(trace.tasks.count) tasks, their dependencies as they were.
-    # A second of the record takes \(Self.decimal(scale)) s, files are small.
-    version: 1
-    name: \(name)
-    params:
-      folder: {type: path, default: \(name).files, help: Where the files of the replay are}
-    defaults: {workdir: .}
-    operations:
+    let place = """
+      params:
+        folder: {type: path, default: \(name).files, help: Where the files of the replay are}
+      defaults: {workdir: .}
 
-    """
+      """
+    return """
+      # A replay of a recorded run: \(trace.tasks.count) tasks, their dependencies as they were.
+      # A second of the record takes \(Self.decimal(scale)) s, files are scaled.
+      version: 1
+      name: \(name)
+      \(declaresFiles ? "" : place)operations:
+
+      """
   }
 
   /// Returns the operations that make the folder and the initial files.
@@ -144,7 +153,7 @@ public struct WfFormatImport: Sendable {
 
   /// Bytes of a file in the replay; 0 only if the trace's file is empty.
   /// An unknown size counts as 1 KiB.
-  private func size(_ file: String, _ trace: WfFormatTrace) -> Int {
+  func size(_ file: String, _ trace: WfFormatTrace) -> Int {
     let original = trace.sizes[file] ?? 1024
     if original == 0 { return 0 }
     return max(1, min(Int(saturating: original * sizeScale), maximumFileBytes))
@@ -162,7 +171,7 @@ public struct WfFormatImport: Sendable {
 
   /// Writes a flow list over several lines.
   /// Lines of at most 100 columns, so that a task with many parents stays readable.
-  private static func wrapped(_ start: String, _ names: [String], _ end: String) -> String {
+  static func wrapped(_ start: String, _ names: [String], _ end: String) -> String {
     var text = start
     var column = start.count
     for (at, name) in names.enumerated() {

@@ -23,9 +23,8 @@ struct Graph: Blankable {
   var extraDependencies: [UInt32: [ExtraDependency]] = [:]
   /// What reusable operations did that have succeeded.
   var reuseKeys: [UInt32: ContentDigest] = [:]
-  /// How often operations ran again because what they left was lost; `Lineage.inVain`: it did not
-  /// succeed.
-  var recomputations: [UInt32: UInt8] = [:]
+  /// How often operations ran again because what they left was lost.
+  var recomputations: [UInt32: Recomputations] = [:]
   /// The living graphs that run one of its operations again. Until they have ended it lives.
   var recomputing: UInt32 = 0
   /// Edges of the tables that were removed (S37).

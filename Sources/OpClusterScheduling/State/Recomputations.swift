@@ -4,10 +4,43 @@
 
 import OpClusterModel
 
-/// How often an operation ran again, as a byte of its graph's state.
-enum Recomputation {
+/// How often an operation ran again.
+struct Recomputations: Hashable, Sendable {
+  /// Since its graph last came further: a long graph on bad machines may need many, but not without
+  /// end.
+  private(set) var count: UInt8 = 0
+  /// What was unfinished of its graph at the last one.
+  private(set) var unfinished: UInt32 = .max
   /// It did not succeed when it ran again: there is no other try.
-  static let inVain: UInt8 = .max
+  private(set) var areInVain = false
+
+  mutating func begin(unfinished now: UInt32) {
+    count = now < unfinished ? 1 : min(count, .max - 1) + 1
+    unfinished = now
+  }
+
+  mutating func giveUp() { areInVain = true }
+
+  /// Whether it may not run again, as long as nothing else of its graph has ended.
+  func areTooMany(unfinished now: UInt32) -> Bool {
+    count >= Limits.recomputations && now >= unfinished
+  }
+
+  /// As a snapshot has it.
+  var bytes: [UInt8] {
+    [areInVain ? 1 : 0, count]
+      + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: unfinished >> $0) }
+  }
+
+  init() {}
+  /// nil: it is damaged.
+  init?(bytes: [UInt8]) {
+    guard bytes.count == Self.byteCount else { return nil }
+    areInVain = bytes[0] != 0
+    count = bytes[1]
+    unfinished = bytes[2...].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+  static let byteCount = 6
 }
 
 extension ClusterState {
@@ -23,8 +56,9 @@ extension ClusterState {
   /// Counts one time more that an operation runs again.
   mutating func countRecomputation(of id: OperationID) {
     guard graphs.contains(id.graph.number) else { return }
-    let before = graphs[id.graph.number].recomputations[id.index] ?? 0
-    graphs[id.graph.number].recomputations[id.index] = min(before, Recomputation.inVain - 2) + 1
+    let unfinished = graphs[id.graph.number].unfinished
+    graphs[id.graph.number].recomputations[id.index, default: Recomputations()].begin(
+      unfinished: unfinished)
   }
 
   /// Notes that a graph runs an operation of another one again, which lives until it has ended: its
@@ -46,7 +80,7 @@ extension ClusterState {
     endedRecomputations.append(origin)
     let number = origin.graph.number
     if outcome != .succeeded {
-      graphs[number].recomputations[origin.index] = Recomputation.inVain
+      graphs[number].recomputations[origin.index, default: Recomputations()].giveUp()
     }
     graphs[number].recomputing -= 1
     if graphs[number].recomputing == 0, graphs[number].unfinished == 0 {

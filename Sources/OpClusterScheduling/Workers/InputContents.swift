@@ -124,13 +124,16 @@ extension Scheduler {
   }
 
   /// Keeps an operation out of line until somebody has what it needs: a worker that comes back, or
-  /// one that is just being connected to. What is gone for good is missed after the time in which a
-  /// silent worker is lost. Who waits for what runs again has waited so long before.
+  /// one that is just being connected to. What somebody may still have is missed after the time in
+  /// which a silent worker is lost. What nobody has, whose worker was lost before, may only come
+  /// back with a worker that starts again; who waits for what runs again has waited for that.
   mutating func awaitContent(_ id: OperationID, _ content: StoredContent, at now: Instant) {
-    let isMissed =
-      graphs[id.graph.number].submission.recomputes != nil && now >= resyncEnd
-      && holders.workers(with: content.digest).isEmpty
-    contentWaits.wait(id, for: content.digest, until: isMissed ? now : now + timing.lost)
+    var patience = timing.lost
+    if now >= resyncEnd, holders.workers(with: content.digest).isEmpty {
+      let isRecomputation = graphs[id.graph.number].submission.recomputes != nil
+      patience = isRecomputation ? .zero : timing.suspect
+    }
+    contentWaits.wait(id, for: content.digest, until: now + patience)
   }
 
   /// Who has these contents; tells them that somebody may read them.

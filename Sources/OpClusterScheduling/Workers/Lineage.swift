@@ -92,12 +92,12 @@ extension Scheduler {
     // Blocks that were added are not kept.
     case .blocks, .nothing: return "\(name) made it, and cannot run again by itself"
     }
-    switch graph.recomputations[id.index] ?? 0 {
-    case Recomputation.inVain: return "\(name) made it, and did not succeed when it ran again (opbatch ls -a)"
-    case Limits.recomputations...:
-      return "\(name) made it, and has run again \(Limits.recomputations) times already"
-    default: return nil
+    guard let before = graph.recomputations[id.index] else { return nil }
+    if before.areInVain {
+      return "\(name) made it, and did not succeed when it ran again (opbatch ls -a)"
     }
+    return before.areTooMany(unfinished: graph.unfinished)
+      ? "\(name) made it, and has run again \(Limits.recomputations) times already" : nil
   }
 
   /// Submits a graph in which an operation runs again. False: there is no room for it now.

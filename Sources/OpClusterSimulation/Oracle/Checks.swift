@@ -89,7 +89,8 @@ extension World {
       if before != nil { fail("I8", "conversation \(welcome.conversation) begins twice") }
     case .orders(let orders):
       let silence = now - (heard[session] ?? .zero)
-      if !orders.isHeartbeat, silence >= timing.suspect { orderedInSilence.insert(session) }
+      // Numbered ones wait for the disk; an acknowledgement alone says "I am here" as well.
+      if orders.number > 0, silence >= timing.suspect { orderedInSilence.insert(session) }
       checkBlocks(orders.dispatches)
     case .refused(let refusal) where refusal.code == .otherHistory:
       guard let session = greetings[peer], foreign[session] == nil else { return }

@@ -74,6 +74,8 @@ struct ShadowLedger: Sendable {
     var isSealed = false
     var resumes = 0
     var hasEnded = false
+    /// Of what runs again: what was unfinished then of the graph for which it does.
+    var originUnfinished: Int?
   }
   struct OperationEntry: Sendable {
     /// The dependencies of the operation.

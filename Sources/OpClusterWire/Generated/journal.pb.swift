@@ -1112,7 +1112,8 @@ nonisolated struct ProtoLiveGraph: @unchecked Sendable {
     set {_uniqueStorage()._pauseLength = newValue}
   }
 
-  /// How often operations ran again because what they left was lost, one byte each; 255: in vain.
+  /// How often operations ran again because what they left was lost: whether in vain, how often since
+  /// the graph last came further, and what was unfinished of it then, in 1, 1 and 4 bytes.
   var recomputations: ProtoIndexedBytes {
     get {_storage._recomputations ?? ProtoIndexedBytes()}
     set {_uniqueStorage()._recomputations = newValue}

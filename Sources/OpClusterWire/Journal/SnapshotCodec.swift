@@ -77,7 +77,7 @@ extension GraphState: WireConvertible {
     try readQueues(proto)
     addedBlocks = try proto.addedBlocks.words(Limits.payloadBytes, "graph.added_blocks")
     reuseKeys = try proto.reuseKeys.words(ContentDigest.byteCount, "graph.reuse_keys")
-    recomputations = try proto.recomputations.words(1, "graph.recomputations")
+    recomputations = try proto.recomputations.words(8, "graph.recomputations")
     submittedAt = WallTime(milliseconds: proto.submittedAt)
     try readPauses(proto)
   }

@@ -50,6 +50,9 @@ struct ImportWfFormat: Command {
   @Option(help: ArgumentHelp("Bytes written for a byte of the trace.", valueName: "factor"))
   var sizeScale = 0.01
 
+  @Flag(help: "Operations declare what they read and leave: no disk has to be shared.")
+  var declareFiles = false
+
   /// The command has no common options: it talks to no coordinator, and its -o is a file.
   var global: GlobalOptions { GlobalOptions.defaults }
 
@@ -65,7 +68,10 @@ struct ImportWfFormat: Command {
     let bytes = try read()
     // The importer names the task that it does not understand.
     do throws(WfFormatError) {
-      let importer = WfFormatImport(timeScale: timeScale, sizeScale: sizeScale)
+      var importer = WfFormatImport(timeScale: timeScale, sizeScale: sizeScale)
+      importer.declaresFiles = declareFiles
+      // All of them in one folder are for a demonstration; what travels may be as large as it was.
+      if declareFiles { importer.maximumFileBytes = 1 << 40 }
       text = try importer.manifest(of: bytes)
     } catch {
       throw Failure(.badInput, code: "bad_trace", "\(safe(file)): \(error.reason)")

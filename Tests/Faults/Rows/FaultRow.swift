@@ -24,7 +24,8 @@ struct FaultRow: Sendable {
   ]
 
   static let all: [FaultRow] =
-    attacks + processRows + standstillRows + diskRows + storageRows + networkRows + clockRows
+    attacks + processRows + standstillRows + diskRows + storageRows + networkRows + fileRows
+    + clockRows
     + hostileRows
     + boundRows + unitRows
 }

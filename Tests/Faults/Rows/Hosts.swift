@@ -10,13 +10,15 @@ import RealCluster
 struct Hosts: Sendable {
   private let name = "of\(String(UInt16.random(in: 0 ... .max), radix: 36))"
   private static let port = 7_421
+  var workers = 2
 
-  /// Two workers over TCP, with keys; clients reach the coordinator by its socket file.
+  /// Workers over TCP, with keys, which reach each other through the coordinator's host; clients
+  /// reach the coordinator by its socket file.
   func shape(of trial: Trial) throws -> Cluster.Shape {
-    var shape = trial.shape()
+    var shape = trial.shape(workers: workers)
     shape.workerAddress = "tcp://*:\(Self.port)"
     shape.launches["opcoord"] = Cluster.Launch(through: entering("c"))
-    for number in 1...2 {
+    for number in 1...workers {
       shape.routes["w\(number)"] = "tcp://10.231.\(number).1:\(Self.port)"
       shape.launches["w\(number)"] = Cluster.Launch(through: entering("w\(number)"))
     }
@@ -44,7 +46,9 @@ struct Hosts: Sendable {
       try ip("netns", "add", "\(name)c", folder)
       // The coordinator proves its gate to itself there.
       try ip("-n", "\(name)c", "link", "set", "lo", "up", folder)
-      for number in 1...2 {
+      try Surroundings.runNow(
+        ["nsenter"] + entering("c").dropFirst() + ["sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"], in: folder)
+      for number in 1...workers {
         let (host, net) = ("\(name)w\(number)", "10.231.\(number)")
         try ip("netns", "add", host, folder)
         try ip(
@@ -52,8 +56,10 @@ struct Hosts: Sendable {
           "netns", "\(name)c", folder)
         try ip("-n", host, "addr", "add", "\(net).2/24", "dev", "cable", folder)
         try ip("-n", host, "link", "set", "cable", "up", folder)
+        try ip("-n", host, "link", "set", "lo", "up", folder)
         try ip("-n", "\(name)c", "addr", "add", "\(net).1/24", "dev", "to\(number)", folder)
         try ip("-n", "\(name)c", "link", "set", "to\(number)", "up", folder)
+        try ip("-n", host, "route", "add", "default", "via", "\(net).1", folder)
       }
     } catch let trouble as Trouble {
       throw NotRun(reason: "no network namespaces with veth here: \(trouble)")
@@ -65,7 +71,7 @@ struct Hosts: Sendable {
   }
 
   private func remove(in folder: String) {
-    for host in ["w1", "w2", "c"] { try? ip("netns", "del", "\(name)\(host)", folder) }
+    for host in (1...workers).map({ "w\($0)" }) + ["c"] { try? ip("netns", "del", "\(name)\(host)", folder) }
     _ = unsafe umount2("/run/netns", Int32(MNT_DETACH))
   }
 }

@@ -140,7 +140,7 @@ extension ClusterState {
     }
     for index in graph.recomputations.keys.sorted() {
       state.recomputations.append(
-        GraphState.OutputEntry(index: index, output: [graph.recomputations[index] ?? 0]))
+        GraphState.OutputEntry(index: index, output: graph.recomputations[index]?.bytes ?? []))
     }
     // Sorted by index: the order of arrival depends on the path to this state.
     for run in graph.reasons.sorted(by: { $0.first < $1.first }) {
@@ -222,7 +222,7 @@ extension ClusterState {
       graphs[graph].reuseKeys[entry.index] = ContentDigest(bytes: entry.output)
     }
     for entry in state.recomputations {
-      graphs[graph].recomputations[entry.index] = entry.output.first
+      graphs[graph].recomputations[entry.index] = Recomputations(bytes: entry.output)
     }
     for entry in state.addedBlocks { graphs[graph].addedBlocks[entry.index] = entry.output }
     for entry in state.pauses where entry.index < graphs[graph].operationCount {
