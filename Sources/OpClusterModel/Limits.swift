@@ -57,9 +57,10 @@ public enum Limits {
   public static let holdersCompared = 32
   /// Dependencies by which a reusable operation is told from others; with more it runs.
   public static let reuseDependencies = 16_384
-  /// How often one operation runs again because what it left is lost, without anything else of its
-  /// graph having ended meanwhile (S153).
+  /// How often one operation runs again because what it left is lost, without anybody having made
+  /// use of that (S153); and how often without anything of its graph having ended meanwhile.
   public static let recomputations: UInt8 = 5
+  public static let recomputationsInAll: UInt8 = 50
   /// Operations of which a turn sees whether what they need can be made again.
   public static let lineagesPerTurn = 256
   /// Outcomes that later operations may reuse, and the bytes of their outputs; the oldest go first.

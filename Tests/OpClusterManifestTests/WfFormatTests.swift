@@ -54,7 +54,7 @@ import Testing
     #expect(compiled.result.diagnostics.isEmpty)
     let trace = try WfFormatTrace(bytes)
     let files = WfFormatFiles(trace)
-    #expect(submission.templates.count == trace.tasks.count + 1)
+    #expect(submission.templates.count == trace.tasks.count + files.initial.count)
     for (at, task) in trace.tasks.enumerated() {
       let template = try #require(submission.templates.first { $0.name == task.id })
       #expect(template.inputFiles.count == files.reads[at].count)

@@ -100,7 +100,7 @@ import Testing
     let (join, make) = (world.scheduler.graphs[2], world.scheduler.graphs[3])
     #expect(join.submission.recomputes == operation(1, 1))
     #expect(make.submission.recomputes == operation(1, 0))
-    #expect(make.submission.name == "g again")
+    #expect(make.submission.name == "make again")
     #expect(make.submission.labels.contains(Label(key: "recomputes", value: "1/make")))
     let lines = (world.scheduler.contentLine(operation(1, 2)) ?? "")
     #expect(lines.contains("1/join runs again, as graph 2"), "\(lines)")
@@ -125,7 +125,7 @@ import Testing
     var world = Self.world()
     world.ask(.submit(Self.chain()))
     try Self.lost(&world)
-    world.tick(after: .seconds(3))
+    world.tick(after: .seconds(1))
     world.workers[0].held = [try Self.content(2)]
     world.report(0)
     Self.wait(&world)
@@ -199,8 +199,30 @@ import Testing
     Self.wait(&world)
     #expect(world.scheduler.graphs.numbers.isEmpty)
     let end = Self.outcome(operation(1, 2), world)
-    #expect(end?.result.diagnostic.contains("has run again 5 times already") == true)
+    #expect(end?.result.diagnostic.contains("has run again for it 5 times already") == true)
     #expect(world.brokenInvariant == nil)
+  }
+
+  /// What was read counts anew, and the graph that came further.
+  @Test func countsWhatWasInVain() {
+    var times = Recomputations()
+    for _ in 0..<4 { times.countOne(unfinished: 7) }
+    #expect(!times.areTooMany(unfinished: 7))
+    times.countOne(unfinished: 7)
+    #expect(times.areTooMany(unfinished: 7) && !times.areTooMany(unfinished: 6))
+    times.wasOfUse()
+    #expect(!times.areTooMany(unfinished: 7))
+    for _ in 5..<Int(Limits.recomputationsInAll) {
+      times.countOne(unfinished: 7)
+      times.wasOfUse()
+    }
+    #expect(times.areTooMany(unfinished: 7))
+    #expect(Recomputations(bytes: times.bytes) == times)
+    times.countOne(unfinished: 6)
+    #expect(!times.areTooMany(unfinished: 6) && times.count == 1 && times.total == 1)
+    times.giveUp()
+    #expect(times.areInVain && Recomputations(bytes: times.bytes) == times)
+    #expect(Recomputations(bytes: []) == nil)
   }
 
   @Test func inVain() throws {
@@ -335,6 +357,32 @@ import Testing
     try Self.run(operation(2, 0), leaving: Self.content(2), &world)
     try Self.run(operation(1, 2), leaving: nil, &world)
     #expect(world.scheduler.graphs.numbers.isEmpty && world.brokenInvariant == nil)
+  }
+
+  /// All that one operation misses is made again side by side.
+  @Test func sideBySide() throws {
+    var world = Self.world()
+    let graph = Self.chain { graph in
+      graph.templates[0].isArray = true
+      graph.templates[0].count = 3
+      graph.templates[1].requirements[0].values = ["b"]
+    }
+    world.ask(.submit(graph))
+    for index: UInt32 in 0..<3 {
+      try Self.run(operation(1, index), leaving: Self.content(UInt8(index + 1)), &world)
+    }
+    Self.lose([try Self.content(1), try Self.content(3)], &world)
+    Self.release(operation(1, 3), &world)
+    Self.wait(&world)
+    let origins = [2, 3].map { world.scheduler.graphs.find($0)?.submission.recomputes }
+    #expect(Set(origins) == [operation(1, 0), operation(1, 2)])
+    for graph: UInt32 in [2, 3] {
+      let origin = try #require(world.scheduler.graphs[graph].submission.recomputes)
+      try Self.run(operation(graph, 0), leaving: Self.content(UInt8(origin.index + 1)), &world)
+    }
+    Self.wait(&world)
+    #expect(world.worker(of: operation(1, 3)) == 1)
+    #expect(world.scheduler.graphs.numbers == [1] && world.brokenInvariant == nil)
   }
 
   /// Many that miss something are seen to in several turns, and all of them.

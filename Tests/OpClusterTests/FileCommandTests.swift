@@ -206,7 +206,7 @@ import Testing
         let sum = try String(contentsOfFile: "\(home)/fetched", encoding: .utf8)
         #expect(sum == (1...100_000).map { "\($0)" }.joined(separator: "+") + "\n")
         let listed = try await cluster.opbatch("ls", "-a")
-        #expect(listed.output.contains("graph again"), "\(listed.output)")
+        #expect(listed.output.contains("join again"), "\(listed.output)")
       } else {
         #expect(ran == "make\njoin\n")
         #expect(shown.output.contains("1/join made it, and did not succeed"), "\(shown.output)")

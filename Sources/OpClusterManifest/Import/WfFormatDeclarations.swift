@@ -1,7 +1,7 @@
-// The manifest of an imported trace whose operations declare their files: what one leaves travels to
-// those that read it, and no disk is shared. Part of `WfFormatImport`.
-// The bytes of a file follow from its name and from what its operation read, so that two replays can
-// be compared byte by byte. Needs sh, cat, cksum, head, sleep and yes.
+// The manifest of an imported trace whose operations declare their files: what one leaves travels
+// to those that read it, and no disk is shared. Part of `WfFormatImport`. The bytes of a file
+// follow from its name and from what its operation read, so that two replays can be compared byte
+// by byte. Needs sh, cat, cksum, head, sleep and yes.
 
 import OpClusterModel
 
@@ -13,8 +13,9 @@ extension WfFormatImport {
     var path: String
   }
 
-  /// Files that one stage-in operation makes; `Limits.outputFilesPerOperation` is no less.
-  private static var stagedAtOnce: Int { 100 }
+  /// The files that one stage-in operation makes: one, so that only that is made again when it is
+  /// lost; of very many a hundred, which `Limits.outputFilesPerOperation` allows.
+  private static func stagedAtOnce(of count: Int) -> Int { count <= 1_000 ? 1 : 100 }
 
   /// The operations, those of the initial files first.
   func declared(
@@ -23,8 +24,9 @@ extension WfFormatImport {
     var used: Set<String> = []
     var places: [String: Place] = [:]
     var text = ""
-    for first in stride(from: 0, to: files.initial.count, by: Self.stagedAtOnce) {
-      let part = files.initial[first..<min(first + Self.stagedAtOnce, files.initial.count)]
+    let step = Self.stagedAtOnce(of: files.initial.count)
+    for first in stride(from: 0, to: files.initial.count, by: step) {
+      let part = files.initial[first..<min(first + step, files.initial.count)]
       let name = Names.unique("stage-in", &used)
       let made = part.map { (name: $0.name, size: size($0.file, trace)) }
       text += "  \(name):\n"
@@ -45,7 +47,8 @@ extension WfFormatImport {
     for (at, task) in trace.tasks.enumerated() {
       let read = files.reads[at].compactMap { places[$0] }
       text += "  \(names[at]):\n" + needs(task.parents.map { names[$0] }, read)
-      text += work(read, zip(task.outputs, files.writes[at]).map { ($1, size($0, trace)) }, task, scale)
+      let written = zip(task.outputs, files.writes[at]).map { ($1, size($0, trace)) }
+      text += work(read, written, task, scale)
       text += texts[at]
     }
     return text

@@ -85,7 +85,7 @@ public struct WfFormatImport: Sendable {
       # A second of the record takes \(Self.decimal(scale)) s, files are scaled.
       version: 1
       name: \(name)
-      \(declaresFiles ? "" : place)operations:
+      \(declaresFiles ? "defaults: {shell: sh}\n" : place)operations:
 
       """
   }

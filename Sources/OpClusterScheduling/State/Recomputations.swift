@@ -6,29 +6,37 @@ import OpClusterModel
 
 /// How often an operation ran again.
 struct Recomputations: Hashable, Sendable {
-  /// Since its graph last came further: a long graph on bad machines may need many, but not without
-  /// end.
+  /// Since what it left was last of use: a long graph on bad machines may need many, but not
+  /// without end.
   private(set) var count: UInt8 = 0
+  /// Since its graph last came further.
+  private(set) var total: UInt8 = 0
   /// What was unfinished of its graph at the last one.
   private(set) var unfinished: UInt32 = .max
   /// It did not succeed when it ran again: there is no other try.
   private(set) var areInVain = false
 
-  mutating func begin(unfinished now: UInt32) {
-    count = now < unfinished ? 1 : min(count, .max - 1) + 1
+  mutating func countOne(unfinished now: UInt32) {
+    if now < unfinished { (count, total) = (0, 0) }
+    count = min(count, .max - 1) + 1
+    total = min(total, .max - 1) + 1
     unfinished = now
   }
+
+  /// Somebody has read what it left, who ran again as well.
+  mutating func wasOfUse() { count = 0 }
 
   mutating func giveUp() { areInVain = true }
 
   /// Whether it may not run again, as long as nothing else of its graph has ended.
   func areTooMany(unfinished now: UInt32) -> Bool {
-    count >= Limits.recomputations && now >= unfinished
+    now >= unfinished
+      && (count >= Limits.recomputations || total >= Limits.recomputationsInAll)
   }
 
   /// As a snapshot has it.
   var bytes: [UInt8] {
-    [areInVain ? 1 : 0, count]
+    [areInVain ? 1 : 0, count, total]
       + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: unfinished >> $0) }
   }
 
@@ -37,10 +45,10 @@ struct Recomputations: Hashable, Sendable {
   init?(bytes: [UInt8]) {
     guard bytes.count == Self.byteCount else { return nil }
     areInVain = bytes[0] != 0
-    count = bytes[1]
-    unfinished = bytes[2...].reduce(0) { $0 << 8 | UInt32($1) }
+    (count, total) = (bytes[1], bytes[2])
+    unfinished = bytes[3...].reduce(0) { $0 << 8 | UInt32($1) }
   }
-  static let byteCount = 6
+  static let byteCount = 7
 }
 
 extension ClusterState {
@@ -57,7 +65,7 @@ extension ClusterState {
   mutating func countRecomputation(of id: OperationID) {
     guard graphs.contains(id.graph.number) else { return }
     let unfinished = graphs[id.graph.number].unfinished
-    graphs[id.graph.number].recomputations[id.index, default: Recomputations()].begin(
+    graphs[id.graph.number].recomputations[id.index, default: Recomputations()].countOne(
       unfinished: unfinished)
   }
 
@@ -79,12 +87,32 @@ extension ClusterState {
     recomputations[origin] = nil
     endedRecomputations.append(origin)
     let number = origin.graph.number
-    if outcome != .succeeded {
+    if outcome == .succeeded {
+      noteUse(of: origin)
+    } else {
       graphs[number].recomputations[origin.index, default: Recomputations()].giveUp()
     }
     graphs[number].recomputing -= 1
     if graphs[number].recomputing == 0, graphs[number].unfinished == 0 {
       justEnded.append(origin.graph)
+    }
+  }
+
+  /// What ran again for an operation that has run again itself was of use. Costs its dependencies,
+  /// and for those on whole stages what ran again of the graph.
+  private mutating func noteUse(of id: OperationID) {
+    let graph = id.graph.number
+    var read: [OperationID] = []
+    graphs[graph].forEachDependency(of: id.index) { on, _ in read.append(on) }
+    let stage = graphs[graph].stageNumber(of: id.index)
+    for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
+      for index in graphs[graph].recomputations.keys
+      where graphs[graph].stageNumber(of: index) == edge.stage {
+        read.append(graphs[graph].operation(index))
+      }
+    }
+    for on in read where graphs.find(on.graph.number)?.recomputations[on.index] != nil {
+      graphs[on.graph.number].recomputations[on.index]?.wasOfUse()
     }
   }
 

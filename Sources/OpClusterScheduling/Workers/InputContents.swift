@@ -131,7 +131,7 @@ extension Scheduler {
     var patience = timing.lost
     if now >= resyncEnd, holders.workers(with: content.digest).isEmpty {
       let isRecomputation = graphs[id.graph.number].submission.recomputes != nil
-      patience = isRecomputation ? .zero : timing.suspect
+      patience = isRecomputation ? .zero : timing.heartbeat + timing.heartbeat
     }
     contentWaits.wait(id, for: content.digest, until: now + patience)
   }

@@ -34,6 +34,7 @@ extension Scheduler {
     guard let content = contents.first(where: { !canBeHad($0.digest) }) else {
       return state.enterLine(id, stage)
     }
+    recomputeOthers(than: content, of: contents, inputs, id, stage, into: &turn)
     switch lineage(of: content.digest, among: inputs, of: id, stage) {
     case .isRecomputed(let origin):
       contentWaits.wait(id, for: content.digest, untilRecomputed: origin)
@@ -48,6 +49,25 @@ extension Scheduler {
           + "nobody else has it; \(reason)", into: &turn)
     }
   }
+
+  /// Begins with the rest of what is lost as well: one after the other would take so long that the
+  /// first is lost again. Costs the inputs for each that is.
+  private mutating func recomputeOthers(
+    than first: StoredContent, of contents: [StoredContent], _ inputs: [DependencyInput],
+    _ id: OperationID, _ stage: Int, into turn: inout SchedulingTurn
+  ) {
+    var begun = 0
+    for content in contents
+    where content.digest != first.digest && holders.workers(with: content.digest).isEmpty {
+      guard begun < Self.recomputedAtOnce,
+        case .mayRecompute(let origin) = lineage(
+          of: content.digest, among: inputs, of: id, stage)
+      else { continue }
+      begun += 1
+      _ = recompute(origin, into: &turn)
+    }
+  }
+  private static var recomputedAtOnce: Int { 64 }
 
   private func canBeHad(_ digest: ContentDigest) -> Bool {
     holders.workers(with: digest).contains { isReadable($0) }
@@ -94,10 +114,10 @@ extension Scheduler {
     }
     guard let before = graph.recomputations[id.index] else { return nil }
     if before.areInVain {
-      return "\(name) made it, and did not succeed when it ran again (opbatch ls -a)"
+      return "\(name) made it, and did not succeed when it ran again"
     }
     return before.areTooMany(unfinished: graph.unfinished)
-      ? "\(name) made it, and has run again \(Limits.recomputations) times already" : nil
+      ? "\(name) made it, and has run again for it \(before.count) times already" : nil
   }
 
   /// Submits a graph in which an operation runs again. False: there is no room for it now.
@@ -120,7 +140,7 @@ extension Scheduler {
     var template = graph.stages[stage].template.alone(
       Int(graph.stages[stage].element(id.index)), argument: argument(of: id, stage))
     template.priority = graph.priority(of: id.index, stage: stage)
-    var submission = GraphSubmission(name: "\(graph.submission.name.prefix(100)) again")
+    var submission = GraphSubmission(name: "\(template.name.prefix(100)) again")
     submission.templates = [template]
     submission.recomputes = id
     submission.secrets = graph.submission.secrets

@@ -230,7 +230,7 @@ extension ShadowLedger {
     // Ends of the same turn are told after it; so it may be twice as often.
     let unfinished = unfinishedCount(of: origin.graph)
     let since = others.filter { $0.originUnfinished == unfinished }.count
-    if since >= 2 * Int(Limits.recomputations) {
+    if since >= 2 * Int(Limits.recomputationsInAll) {
       complain("S153", "\(name) runs again for the time \(since + 1)")
     }
   }

@@ -4,7 +4,7 @@
 enum ProtoDigest {
   static let client = "2449014767 20994"
   static let content = "1266286253 2627"
-  static let journal = "3235287155 8586"
+  static let journal = "2119845420 8607"
   static let submission = "903032563 23819"
   static let worker = "3829776803 10116"
 }

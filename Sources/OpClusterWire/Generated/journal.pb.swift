@@ -1113,7 +1113,8 @@ nonisolated struct ProtoLiveGraph: @unchecked Sendable {
   }
 
   /// How often operations ran again because what they left was lost: whether in vain, how often since
-  /// the graph last came further, and what was unfinished of it then, in 1, 1 and 4 bytes.
+  /// that was of use, since the graph came further, and what was unfinished of it, in 1, 1, 1 and 4
+  /// bytes.
   var recomputations: ProtoIndexedBytes {
     get {_storage._recomputations ?? ProtoIndexedBytes()}
     set {_uniqueStorage()._recomputations = newValue}

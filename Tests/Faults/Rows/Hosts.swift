@@ -47,7 +47,8 @@ struct Hosts: Sendable {
       // The coordinator proves its gate to itself there.
       try ip("-n", "\(name)c", "link", "set", "lo", "up", folder)
       try Surroundings.runNow(
-        ["nsenter"] + entering("c").dropFirst() + ["sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"], in: folder)
+        ["nsenter"] + entering("c").dropFirst()
+          + ["sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"], in: folder)
       for number in 1...workers {
         let (host, net) = ("\(name)w\(number)", "10.231.\(number)")
         try ip("netns", "add", host, folder)
@@ -71,7 +72,9 @@ struct Hosts: Sendable {
   }
 
   private func remove(in folder: String) {
-    for host in (1...workers).map({ "w\($0)" }) + ["c"] { try? ip("netns", "del", "\(name)\(host)", folder) }
+    for host in (1...workers).map({ "w\($0)" }) + ["c"] {
+      try? ip("netns", "del", "\(name)\(host)", folder)
+    }
     _ = unsafe umount2("/run/netns", Int32(MNT_DETACH))
   }
 }
