@@ -325,6 +325,29 @@ import Testing
     #expect(world.scheduler.graphs[2].shown(0) == "2/make/15")
   }
 
+  /// What the journal has to take back stays within the bounds of names.
+  @Test(arguments: [false, true]) func longNames(isQueueLong: Bool) throws {
+    var world = Self.world()
+    let long = String(repeating: "é", count: Limits.nameBytes / 2)
+    let graph = Self.chain { graph in
+      graph.templates[1].name = long
+      if isQueueLong {
+        let name = String(repeating: "q", count: Limits.nameBytes)
+        graph.queues = [.own(QueueSettings(name: name))]
+      }
+    }
+    world.ask(.submit(graph))
+    try Self.lost(&world)
+    Self.wait(&world)
+    if isQueueLong {
+      #expect(Self.outcome(operation(1, 2), world)?.result.diagnostic.contains("too long") == true)
+      return
+    }
+    let again = world.scheduler.graphs[2].submission
+    #expect(again.recomputes == operation(1, 1))
+    #expect(again.name.utf8.count <= Limits.nameBytes && again.name.hasSuffix("é again"))
+  }
+
   @Test func onlyTheCoordinatorBegins() throws {
     var world = Self.world()
     world.ask(.submit(Self.chain()))

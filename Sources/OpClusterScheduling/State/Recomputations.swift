@@ -63,7 +63,8 @@ extension ClusterState {
 
   /// Counts one time more that an operation runs again.
   mutating func countRecomputation(of id: OperationID) {
-    guard graphs.contains(id.graph.number) else { return }
+    guard graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount
+    else { return }
     let unfinished = graphs[id.graph.number].unfinished
     graphs[id.graph.number].recomputations[id.index, default: Recomputations()].countOne(
       unfinished: unfinished)
@@ -73,7 +74,8 @@ extension ClusterState {
   /// inputs are those of the operation.
   mutating func noteRecomputation(by id: GraphID) {
     guard let origin = graphs[id.number].submission.recomputes,
-      graphs.contains(origin.graph.number)
+      graphs.contains(origin.graph.number),
+      origin.index < graphs[origin.graph.number].operationCount
     else { return }
     recomputations[origin] = id
     graphs[origin.graph.number].recomputing += 1

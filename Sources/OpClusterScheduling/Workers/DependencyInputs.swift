@@ -29,7 +29,9 @@ extension Scheduler {
   /// The outputs of its finished dependencies (S135, S138): of whole stages only existing outputs.
   func inputs(of id: OperationID, _ stage: Int) -> [DependencyInput] {
     let graph = id.graph.number
-    if let origin = graphs[graph].submission.recomputes, graphs.contains(origin.graph.number) {
+    if let origin = graphs[graph].submission.recomputes,
+      state.recomputations[origin] == id.graph
+    {
       // What runs again reads what it read before.
       let stage = graphs[origin.graph.number].stageNumber(of: origin.index)
       return self.inputs(of: origin, stage)

@@ -106,6 +106,10 @@ extension Scheduler {
     if template.isExclusive || template.maximumLosses == 0 {
       return "\(name) made it, and must not run twice"
     }
+    let queue = graph.queue(of: id.index, stage: graph.stageNumber(of: id.index)).number
+    if queues.contains(queue), queues[queue].settings.name.utf8.count > Limits.nameBytes {
+      return "\(name) made it, in a queue whose name with that of its graph is too long"
+    }
     if template.isBarrier { return "\(name) made it, and is a barrier" }
     switch template.work {
     case .command, .call: break
@@ -140,7 +144,10 @@ extension Scheduler {
     var template = graph.stages[stage].template.alone(
       Int(graph.stages[stage].element(id.index)), argument: argument(of: id, stage))
     template.priority = graph.priority(of: id.index, stage: stage)
-    var submission = GraphSubmission(name: "\(template.name.prefix(100)) again")
+    // A journal takes no longer name back.
+    var name = template.name
+    while name.utf8.count > Limits.nameBytes - Self.nameSuffix.utf8.count { name.removeLast() }
+    var submission = GraphSubmission(name: name + Self.nameSuffix)
     submission.templates = [template]
     submission.recomputes = id
     submission.secrets = graph.submission.secrets
@@ -155,6 +162,8 @@ extension Scheduler {
     if queues.contains(queue) { submission.queues = [.named(queues[queue].settings.name)] }
     return submission
   }
+
+  private static var nameSuffix: String { " again" }
 
   /// So that people see why there is such a graph.
   private static var recomputesLabel: String { "recomputes" }

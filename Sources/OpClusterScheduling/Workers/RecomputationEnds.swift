@@ -27,7 +27,9 @@ extension Scheduler {
 
   /// Cancels what runs again for graphs of which nothing else is left. Costs that.
   mutating func cancelNeedlessRecomputations(into turn: inout SchedulingTurn) {
-    for id in state.justEnded where graphs.find(id.number)?.recomputing ?? 0 > 0 {
+    if state.recomputations.isEmpty { return }
+    for id in state.justEnded
+    where graphs.contains(id.number) && graphs[id.number].recomputing > 0 {
       for index in graphs[id.number].recomputations.keys.sorted() {
         let origin = OperationID(graph: id, index: index)
         guard let graph = state.recomputations[origin] else { continue }

@@ -221,7 +221,7 @@ extension ClusterState {
     for entry in state.reuseKeys {
       graphs[graph].reuseKeys[entry.index] = ContentDigest(bytes: entry.output)
     }
-    for entry in state.recomputations {
+    for entry in state.recomputations where entry.index < graphs[graph].operationCount {
       graphs[graph].recomputations[entry.index] = Recomputations(bytes: entry.output)
     }
     for entry in state.addedBlocks { graphs[graph].addedBlocks[entry.index] = entry.output }
