@@ -18,7 +18,7 @@ private func lostStores(_ trial: Trial) async throws {
   // Files of 2 GB in all; in the short form of some megabytes.
   let size = trial.scale.isShort ? 0.002 : 0.8 * trial.scale.part
   // What a second of the record takes; bytes do not depend on it.
-  let time = trial.scale.isShort ? 0.01 : 0.03
+  let time = trial.scale.isShort ? 0.01 : 0.1
   let quiet = try await Workflow.run(on: trial.shape(workers: 1), size, 0) { _, _ in }
   let shape: Cluster.Shape
   if Surroundings.hasOwnMounts, Surroundings.program("ip") != nil {
