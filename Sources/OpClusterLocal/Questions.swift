@@ -18,7 +18,7 @@ extension ClientRequest {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
       .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .place,
-      .enrol:
+      .reusable, .enrol:
       false
     }
   }
@@ -52,8 +52,8 @@ extension ClientRequest {
       Refusal(.unknownQueue, "there is no queue \(Brains.outsideQueue)")
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
-      .beginWait, .endWait, .graphs, .operations, .structure, .explain, .submission, .queues,
-      .workers, .ping, .configuration:
+      .beginWait, .endWait, .reusable, .graphs, .operations, .structure, .explain, .submission,
+      .queues, .workers, .ping, .configuration:
       nil
     }
   }

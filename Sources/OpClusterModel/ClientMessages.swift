@@ -18,6 +18,9 @@ public struct ClientHello: Hashable, Sendable {
 public enum ClientRequest: Hashable, Sendable {
   // Steering: each request is one commit, answered when the commit is durable (S1, S3).
   case submit(GraphSubmission)
+  /// Which operations of a graph would end without an attempt, because they were done before, if it
+  /// were submitted now. Submits nothing.
+  case reusable(GraphSubmission)
   case enqueue([OperationID], queue: String)
   case cancel(OperationTarget, reason: String, grace: Span?)
   /// Cancels every operation that is now in the queue (S95).
@@ -235,6 +238,9 @@ public enum ClientReply: Hashable, Sendable {
   case located([ContentHolders])
   /// Where to leave contents, one place for each; without those that somebody has.
   case placed([ContentHolders])
+  /// The operations that would end with what was left before, and those that would be skipped; in
+  /// ascending order, of a graph without a number.
+  case reusable(OperationRuns, skipped: OperationRuns)
 }
 
 /// The number of operations per state, in the order of `StateWord.allCases`.

@@ -65,6 +65,12 @@ public enum Limits {
   public static let lineagesPerTurn = 256
   /// Outcomes that later operations may reuse, and the bytes of their outputs; the oldest go first.
   public static let reusableOutcomes = 65_536
+  /// Questions at once of what would not be done again; each holds a graph.
+  public static let forecasts = 4
+  /// Operations of such a graph, so that the answer is one message,
+  public static let forecastOperations = 1_000_000
+  /// and those that a turn looks at.
+  public static let forecastOperationsPerTurn = 1_024
   public static let reusableOutputBytes = 64 * 1024 * 1024
   /// Contents of one worker that the coordinator knows; further ones are fetched by nobody.
   public static let contentsPerWorker = 1_000_000

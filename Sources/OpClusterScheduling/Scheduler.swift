@@ -65,6 +65,8 @@ public struct Scheduler: Sendable {
   /// Workers that this turn sets aside or takes back into service.
   var troubleChanges: [Record] = []
   var deferred: [DeferredRequest] = []
+  /// Questions of what would not be done again, the oldest first; at most `Limits.forecasts`.
+  var forecasts: Deque<(asker: Asker, forecast: ReuseForecast)> = []
   /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.
   var aheadPauses = 0
   /// Members that failure policies have yet to end; while there are any, nothing is dispatched

@@ -54,6 +54,7 @@ extension Scheduler {
     applyFailurePolicies(into: &turn)
     settleDeferred(into: &turn)
     assign(into: &turn)
+    continueForecasts(into: &turn)
     commitTroubles(into: &turn)
     cancelNeedlessRecomputations(into: &turn)
     state.tellQueueCounts(into: &turn)

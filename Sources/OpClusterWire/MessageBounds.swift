@@ -57,12 +57,14 @@ extension Shape {
   private static func target(_ number: UInt64) -> Field {
     one(number, selection(1), one(2), one(3))
   }
-  /// Field 2 of `Request`: 4 to 6 are the edges, each one message of columns; 7 queues with the
+  /// A `Submission`: 4 to 6 are the edges, each one message of columns; 7 queues with the
   /// requirements of a pool, 13 labels, 15 continued, 16 failure_scopes.
-  private static let submission = one(
-    2, template, one(4), one(5), one(6),
-    many(7, Limits.queuesPerGraph, one(2, many(5, Limits.labelsPerThing))),
-    many(13, Limits.labelsPerThing), one(15, one(2)), many(16, Limits.failureScopesPerGraph))
+  private static func submission(_ number: UInt64) -> Field {
+    one(
+      number, template, one(4), one(5), one(6),
+      many(7, Limits.queuesPerGraph, one(2, many(5, Limits.labelsPerThing))),
+      many(13, Limits.labelsPerThing), one(15, one(2)), many(16, Limits.failureScopesPerGraph))
+  }
 
   /// `WorkerMessage`
   /// Fields: 1 hello, 2 report, 3 log_chunk, 4 goodbye.
@@ -92,13 +94,13 @@ extension Shape {
   static let clientMessage = Shape([
     one(1),
     one(
-      2, submission, one(3), one(4, target(4)), one(5), one(6, selection(1)),
+      2, submission(2), one(3), one(4, target(4)), one(5), one(6, selection(1)),
       one(7, many(5, Limits.labelsPerThing)), one(8, one(7, many(1, Limits.labelsPerThing))),
       one(10), one(11), one(12, target(3)), one(14, selection(1)), one(15, selection(1)),
       one(16, many(8, Limits.labelsPerThing)), one(17, many(8, Limits.labelsPerThing)),
       one(18), one(19), one(20), one(21), one(22), one(23, selection(2)), one(24),
       one(26, target(1)), one(27, target(1)), one(28, one(1)), one(29, one(1), one(2)),
-      one(30), one(32)),
+      one(30), one(32), submission(38)),
   ])
   /// `ContentRequest`
   /// Fields: 1 wish, 2 credit, 3 stop, 4 offer, 5 piece.

@@ -59,7 +59,7 @@ struct FuzzReader {
       note(shownDuration(values.timing.lost) + "\(values.timing.fencesInTime)")
     case .log(let chunk): note(safeLog(chunk.bytes[...]))
     case .accepted, .done, .cancelled, .suspended, .effect, .changed, .submission, .pong,
-      .subscribed, .enrolled, .located, .placed:
+      .subscribed, .enrolled, .located, .placed, .reusable:
       break
     }
   }

@@ -16,7 +16,7 @@ extension MessageGenerator {
     default: .reply(RequestID(number()), reply(kind))
     }
   }
-  package static let clientAnswerKinds = 24
+  package static let clientAnswerKinds = 25
 
   private mutating func reply(_ kind: Int) -> ClientReply {
     switch kind {
@@ -67,6 +67,7 @@ extension MessageGenerator {
         })
     case 22:
       .placed(many { ContentHolders(digest: $0.content().digest, sources: [$0.source()]) })
+    case 23: .reusable(runs(), skipped: runs())
     default: .subscribed(since: number())
     }
   }

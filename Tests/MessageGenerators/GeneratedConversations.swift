@@ -214,7 +214,7 @@ extension MessageGenerator {
     }
   }
 
-  /// `kind` from 0 to 36: hello and the requests.
+  /// `kind` from 0 to 37: hello and the requests.
   package mutating func clientMessage(_ kind: Int) -> ClientMessage {
     if kind == 0 { return .hello(ClientHello(versions: versions(), build: text())) }
     if kind == 32 { return .request(RequestID(number()), .resumeWorker(text())) }
@@ -228,10 +228,11 @@ extension MessageGenerator {
         RequestID(number()),
         .place(many { $0.content() }, avoided: many { $0.text() }, writer: []))
     }
+    if kind == 37 { return .request(RequestID(number()), .reusable(submission())) }
     if kind == 34 { return .request(RequestID(number()), .removeGraphs(many { $0.graph() })) }
     return .request(RequestID(number()), kind <= 17 ? steering(kind) : reading(kind))
   }
-  package static let clientMessageKinds = 37
+  package static let clientMessageKinds = 38
 
   private mutating func steering(_ kind: Int) -> ClientRequest {
     switch kind {

@@ -12,6 +12,7 @@ struct EverySaying {
     case submit, enqueue, cancel, cancelQueue, suspendGraphs, createQueue, changeQueue, removeQueue
     case addDependency, removeDependency, setPriority, hold, setQueue, addBlocks, beginWait, endWait
     case drainWorker, resumeWorker, forgetWorker, removeGraphs, place
+    case reusable
     case graphs, operations, structure, explain, submission, queues, workers, configuration, ping
     case enrol, log, locate
     case subscribe, grantCredit, unsubscribe
@@ -32,7 +33,7 @@ struct EverySaying {
       [.observer, .submitter, .admin]
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
-      .beginWait, .endWait, .removeGraphs, .place:
+      .beginWait, .endWait, .removeGraphs, .place, .reusable:
       [.submitter, .admin]
     case .drainWorker, .resumeWorker, .forgetWorker: [.admin]
     case .enrol: []
@@ -72,6 +73,7 @@ struct EverySaying {
     case .forgetWorker: .forgetWorker
     case .removeGraphs: .removeGraphs
     case .place: .place
+    case .reusable: .reusable
     case .graphs: .graphs
     case .operations: .operations
     case .structure: .structure
@@ -137,6 +139,7 @@ struct EverySaying {
       .log(AttemptSelection(operation: operation), .standardOutput, offset: 0, maximumBytes: 1)
     case .locate: .locate([], reader: [])
     case .place: .place([], avoided: [], writer: [])
+    case .reusable: .reusable(GraphSubmission(name: "g"))
     case .subscribe: .subscribe(EventSubscription(number: 1, selection: all))
     case .grantCredit: .grantCredit(subscription: 1, events: 1)
     case .unsubscribe: .unsubscribe(subscription: 1)

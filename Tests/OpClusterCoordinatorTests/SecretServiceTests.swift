@@ -95,6 +95,7 @@ import Testing
     case .removeGraphs: 33
     case .locate: 34
     case .place: 35
+    case .reusable: 36
     }
   }
 

@@ -141,9 +141,19 @@ import Testing
         let lines = try String(contentsOfFile: "\(home)/ran", encoding: .utf8)
         return lines.split(separator: "\n").count
       }
+      func wouldRun(_ text: String) async throws -> [String] {
+        try write(text, to: "\(home)/graph.yaml")
+        let said = try await cluster.opbatch("check", "\(home)/graph.yaml", "--reuse", "-o", "name")
+        #expect(said.status == 0, "\(said.error)")
+        return said.output.split(separator: "\n").map(String.init)
+      }
+      #expect(try await wouldRun(text) == ["clean", "count", "say"])
       #expect(try await runs(text) == 3)
+      #expect(try await wouldRun(text) == [])
       #expect(try await runs(text) == 0)
-      #expect(try await runs(text.replacing("} rows", with: "} lines")) == 1)
+      let edited = text.replacing("} rows", with: "} lines")
+      #expect(try await wouldRun(edited) == ["say"])
+      #expect(try await runs(edited) == 1)
       let shown = try await cluster.opbatch("show", "2/count")
       #expect(shown.output.contains("reused") && shown.output.contains("rows=2"), "\(shown.output)")
       let fetched = try await cluster.opbatch("fetch", "2/clean", "-o", "\(home)/fetched")
@@ -213,6 +223,78 @@ import Testing
         let again = try await cluster.opbatch("show", "2/join")
         #expect(again.output.contains("1/make made it, and is not reproducible"), "\(again.output)")
       }
+    }
+  }
+
+  /// What a graph took over from an earlier one, or from an operation that did the same, was lost
+  /// with its worker: it is made again for who needs it.
+  @Test(.checks("S153"), arguments: [true, false]) func madeAgainForAnother(
+    isRetried: Bool
+  ) async throws {
+    var shape = try shape(overTCP: false)
+    shape.workers = 1
+    try await Cluster.with(shape) { cluster in
+      let home = cluster.folder
+      func text(_ read: String) -> String {
+        """
+        version: 1
+        defaults: {reuse: \(!isRetried)}
+        operations:
+          make:
+            run: seq 1000 > numbers && echo make >> \(home)/ran
+            outputs: {files: {numbers: numbers}}
+          join:
+            needs: {make: {files: [numbers]}}
+            run: paste -sd+ "$OP_INPUTS/make/numbers" > sum && echo join >> \(home)/ran
+            outputs: {files: {sum: sum}}
+          gate:
+            needs: join
+            reuse: false
+            run: while [ ! -e \(home)/go ]; do sleep 0.05; done
+          read:
+            needs: {join: {files: [sum]}, gate: {}}
+            run: \(read)
+            outputs: {files: {result: result}}
+
+        """
+      }
+      func state(_ graph: UInt32) async throws -> GraphRow.State? {
+        try await connection.graphs(.graph(GraphID(graph))).first?.state
+      }
+      let connection = try await cluster.connect()
+      try write("", to: "\(home)/go")
+      let first =
+        isRetried ? "test -e \(home)/may && cp $OP_INPUTS/join/sum result" : "touch result"
+      try write(text(first), to: "\(home)/graph.yaml")
+      let said = try await cluster.opbatch("submit", "\(home)/graph.yaml", "--wait")
+      #expect(said.status == (isRetried ? 1 : 0), "\(said.error)")
+      try write("", to: "\(home)/may")
+      if isRetried {
+        cluster.daemon("w1")?.signal(SIGKILL)
+        try cluster.startWorker("w2")
+        let again = try await cluster.opbatch("retry", "1", "--failed", "--wait")
+        #expect(again.status == 0, "\(again.error)")
+      } else {
+        try FileManager.default.removeItem(atPath: "\(home)/go")
+        try write(text("cp $OP_INPUTS/join/sum result"), to: "\(home)/graph.yaml")
+        let again = try await cluster.opbatch("submit", "\(home)/graph.yaml")
+        #expect(again.status == 0, "\(again.error)")
+        try await eventually("it is reused") {
+          try await connection.operations(.graph(GraphID(2))).contains {
+            $0.name == "join" && $0.outcome == .succeeded
+          }
+        }
+        cluster.daemon("w1")?.signal(SIGKILL)
+        try cluster.startWorker("w2")
+        try write("", to: "\(home)/go")
+        try await eventually("it has ended") { try await state(2) == .succeeded }
+      }
+      let ran = try String(contentsOfFile: "\(home)/ran", encoding: .utf8)
+      #expect(ran == "make\njoin\nmake\njoin\n")
+      let fetched = try await cluster.opbatch("fetch", "2/read", "-o", "\(home)/fetched")
+      #expect(fetched.status == 0, "\(fetched.error)")
+      let sum = try String(contentsOfFile: "\(home)/fetched", encoding: .utf8)
+      #expect(sum == (1...1_000).map { "\($0)" }.joined(separator: "+") + "\n")
     }
   }
 

@@ -162,7 +162,10 @@ struct AdmissionControl: Sendable {
     case .allowed: break
     }
     let cost =
-      if case .submit(let graph) = what { MemoryRoom.cost(of: graph, bytes: bytes) } else { 0 }
+      switch what {
+      case .submit(let graph), .reusable(let graph): MemoryRoom.cost(of: graph, bytes: bytes)
+      default: 0
+      }
     // A lack of room is checked separately from rates: requests that free room are still accepted.
     if let refusal = lackOfRoom(for: what, bytes, cost, facts, of: peer) {
       return refuse(number, refusal, &peer, at: now)
@@ -204,6 +207,7 @@ struct AdmissionControl: Sendable {
         ?? facts.lackOfOutputRoom
         // Includes the graphs that this turn has admitted already.
         ?? memory.lackOfRoom(for: cost, beside: pendingCost)
+    case .reusable: return memory.lackOfRoom(for: cost, beside: pendingCost)
     default: return nil
     }
   }

@@ -109,7 +109,7 @@ extension CoordinatorLoop {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
       .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .locate,
-      .place:
+      .place, .reusable:
       work.hasInput = true
       let input = Input.client(
         peer, request, owned(what, by: peer),

@@ -24,16 +24,24 @@ extension CoordinatorLoop {
       return .place(
         contents, avoided: avoided, writer: clients.peers[peer]?.key?.bytes ?? [])
     }
-    guard case .submit(var submission) = request else { return request }
+    switch request {
+    case .submit(let submission): return .submit(owned(submission, by: peer))
+    case .reusable(let submission): return .reusable(owned(submission, by: peer))
+    default: return request
+    }
+  }
+
+  private func owned(_ submission: GraphSubmission, by peer: PeerID) -> GraphSubmission {
+    var submission = submission
     // Removes the client's own label: workers may run the operations under the account of that
     // name.
     submission.labels.removeAll { $0.key == Self.submitterLabel }
-    guard let name = clients.peers[peer]?.principal.name else { return .submit(submission) }
+    guard let name = clients.peers[peer]?.principal.name else { return submission }
     if !submission.key.text.isEmpty {
       submission.key = SubmissionKey("\(name)/\(submission.key.text)")
     }
     submission.labels.append(Label(key: Self.submitterLabel, value: name))
-    return .submit(submission)
+    return submission
   }
 
   /// Set only by the coordinator, if clients have keys.

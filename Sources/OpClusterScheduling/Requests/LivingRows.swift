@@ -36,8 +36,8 @@ extension Scheduler {
       return .workers(workers(at: now) + downWorkers.rows(at: now))
     case .ping:
       return .pong(commit: lastCommit, epoch: counters.epoch, lastEvent: counters.lastEvent)
-    case .configuration, .log, .subscribe, .grantCredit, .unsubscribe, .enrol, .submit, .enqueue,
-      .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue, .removeQueue,
+    case .configuration, .log, .subscribe, .grantCredit, .unsubscribe, .enrol, .submit, .reusable,
+      .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue, .removeQueue,
       .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks, .beginWait,
       .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .locate, .place:
       throw Refusal(.badRequest, "this request is not for the scheduler")

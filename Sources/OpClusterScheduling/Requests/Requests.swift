@@ -38,6 +38,8 @@ extension Scheduler {
     switch request {
     case .submit(let submission):
       return .now(try submit(submission, into: &turn))
+    case .reusable(let submission):
+      return try beginForecast(submission, for: asker, into: &turn)
     case .enqueue(let operations, let queue):
       try checkOwn(operations.lazy.map(\.graph), of: asker)
       return .now(try enqueue(operations, queue, into: &turn))

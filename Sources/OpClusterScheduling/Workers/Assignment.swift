@@ -375,7 +375,7 @@ extension Scheduler {
     var order = Dispatch(
       attempt: AttemptID(operation: id, attempt: cell.attempt),
       template: UInt32(stage), priority: graphs[graph].priority(of: id.index, stage: stage),
-      place: graphs[graph].place(of: id.index), argument: argument(of: id, stage),
+      place: graphs[graph].place(of: id.index), argument: state.argument(of: id, stage),
       inputs: inputs, awaits: awaits)
     order.run = cell.run
     order.queue = graphs[graph].queue(of: id.index, stage: stage)

@@ -2,7 +2,7 @@
 
 import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   /// The element's argument, followed by added blocks: joined, they are one list (S120).
   func argument(of id: OperationID, _ stage: Int) -> [UInt8] {
     let graph = id.graph.number
@@ -12,7 +12,9 @@ extension Scheduler {
     let element = Int(graphs[graph].stages[stage].element(id.index))
     return graphs[graph].stages[stage].template.elementArguments[element] + blocks
   }
+}
 
+extension Scheduler {
   /// The reason why these inputs cannot be delivered; nil if they can.
   func lack(of inputs: [DependencyInput]) -> String? {
     if let missing = inputs.first(where: { $0.output?.isEmpty ?? false }) {

@@ -142,7 +142,7 @@ extension Scheduler {
     let graph = graphs[id.graph.number]
     let stage = graph.stageNumber(of: id.index)
     var template = graph.stages[stage].template.alone(
-      Int(graph.stages[stage].element(id.index)), argument: argument(of: id, stage))
+      Int(graph.stages[stage].element(id.index)), argument: state.argument(of: id, stage))
     template.priority = graph.priority(of: id.index, stage: stage)
     // A journal takes no longer name back.
     var name = template.name

@@ -112,6 +112,11 @@ extension ClientReply {
     case .log(let chunk): return .log(chunk.proto)
     case .located(let holders): return .located(ProtoContentHolders(holders))
     case .placed(let places): return .placed(ProtoContentHolders(places))
+    case .reusable(let runs, let skipped):
+      var proto = ProtoReusable()
+      proto.reused = runs.proto
+      proto.skipped = skipped.proto
+      return .reusable(proto)
     case .subscribed(let since): return .subscribed(since)
     case .enrolled(let name, let role):
       var proto = ProtoEnrolled()
@@ -156,7 +161,7 @@ extension ClientReply {
       return .workers(proto)
     case .configuration(let values): return .configuration(values.proto)
     case .refused, .accepted, .done, .cancelled, .suspended, .effect, .changed, .submission,
-      .pong, .log, .located, .placed, .subscribed, .enrolled, .explanations:
+      .pong, .log, .located, .placed, .reusable, .subscribed, .enrolled, .explanations:
       preconditionFailure("not a reply with rows: \(self)")
     }
   }
@@ -191,6 +196,9 @@ extension ClientReply {
     case .log(let chunk): self = .log(try LogChunk(proto: chunk))
     case .located(let proto): self = .located(try proto.words(Limits.rowsPerReply))
     case .placed(let proto): self = .placed(try proto.words(Limits.rowsPerReply))
+    case .reusable(let proto):
+      self = .reusable(
+        try OperationRuns(proto: proto.reused), skipped: try OperationRuns(proto: proto.skipped))
     case .subscribed(let since): self = .subscribed(since: since)
     case .enrolled(let proto):
       // A role travels as its name; an unknown one is an error, as it decides what the key may do.

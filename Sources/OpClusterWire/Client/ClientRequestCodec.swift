@@ -46,6 +46,7 @@ extension ClientRequest {
   fileprivate var body: ProtoRequest.OneOf_Body {
     switch self {
     case .submit(let submission): return .submit(submission.proto)
+    case .reusable(let submission): return .reusable(submission.proto)
     case .cancelQueue(let queue, let reason):
       var proto = ProtoCancelQueue()
       proto.queue = queue
@@ -134,7 +135,7 @@ extension ClientRequest {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
       .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs,
-      .locate, .place:
+      .locate, .place, .reusable:
       preconditionFailure("not a reading request: \(self)")
     }
   }
@@ -145,6 +146,7 @@ extension ClientRequest {
     let queueNameBytes = WireLimits.queueNameBytes
     switch body {
     case .submit(let submission): self = .submit(try GraphSubmission(proto: submission))
+    case .reusable(let submission): self = .reusable(try GraphSubmission(proto: submission))
     case .cancelQueue(let proto):
       self = .cancelQueue(
         try text(proto.queue, queueNameBytes, "cancel_queue.queue"),
@@ -231,7 +233,7 @@ extension ClientRequest {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
       .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs,
-      .locate, .place:
+      .locate, .place, .reusable:
       preconditionFailure("not a reading request")
     }
   }

@@ -796,6 +796,15 @@ nonisolated struct ProtoRequest: Sendable {
     set {body = .place(newValue)}
   }
 
+  /// What of it would not be done again; nothing is submitted.
+  var reusable: ProtoSubmission {
+    get {
+      if case .reusable(let v)? = body {return v}
+      return ProtoSubmission()
+    }
+    set {body = .reusable(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -842,6 +851,8 @@ nonisolated struct ProtoRequest: Sendable {
     case removeGraphs(ProtoRemoveGraphs)
     case locate(ProtoLocateContents)
     case place(ProtoPlaceContents)
+    /// What of it would not be done again; nothing is submitted.
+    case reusable(ProtoSubmission)
 
   }
 
@@ -1953,6 +1964,14 @@ nonisolated struct ProtoReply: Sendable {
     set {body = .placed(newValue)}
   }
 
+  var reusable: ProtoReusable {
+    get {
+      if case .reusable(let v)? = body {return v}
+      return ProtoReusable()
+    }
+    set {body = .reusable(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -1982,10 +2001,43 @@ nonisolated struct ProtoReply: Sendable {
     case located(ProtoContentHolders)
     /// Where to leave contents, one place for each; without those that somebody has.
     case placed(ProtoContentHolders)
+    case reusable(ProtoReusable)
 
   }
 
   init() {}
+}
+
+/// What of a graph would end without an attempt if it were submitted now.
+nonisolated struct ProtoReusable: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var reused: ProtoOperationRuns {
+    get {_reused ?? ProtoOperationRuns()}
+    set {_reused = newValue}
+  }
+  /// Returns true if `reused` has been explicitly set.
+  var hasReused: Bool {self._reused != nil}
+  /// Clears the value of `reused`. Subsequent reads from it will return its default value.
+  mutating func clearReused() {self._reused = nil}
+
+  var skipped: ProtoOperationRuns {
+    get {_skipped ?? ProtoOperationRuns()}
+    set {_skipped = newValue}
+  }
+  /// Returns true if `skipped` has been explicitly set.
+  var hasSkipped: Bool {self._skipped != nil}
+  /// Clears the value of `skipped`. Subsequent reads from it will return its default value.
+  mutating func clearSkipped() {self._skipped = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _reused: ProtoOperationRuns? = nil
+  fileprivate var _skipped: ProtoOperationRuns? = nil
 }
 
 /// The key is in the list, and the invitation is spent.
@@ -3228,7 +3280,7 @@ nonisolated extension ProtoClientHello: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Request"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{3}resume_worker\0\u{3}forget_worker\0\u{3}remove_graphs\0\u{1}locate\0\u{1}place\0\u{c}&\u{1a}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{3}resume_worker\0\u{3}forget_worker\0\u{3}remove_graphs\0\u{1}locate\0\u{1}place\0\u{1}reusable\0\u{c}'\u{19}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3675,6 +3727,19 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
           self.body = .place(v)
         }
       }()
+      case 38: try {
+        var v: ProtoSubmission?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .reusable(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .reusable(v)
+        }
+      }()
       default: break
       }
     }
@@ -3832,6 +3897,10 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
     case .place?: try {
       guard case .place(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 37)
+    }()
+    case .reusable?: try {
+      guard case .reusable(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 38)
     }()
     case nil: break
     }
@@ -5265,7 +5334,7 @@ nonisolated extension ProtoClientWelcome: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Reply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}request\0\u{1}refused\0\u{1}accepted\0\u{1}done\0\u{1}cancelled\0\u{1}suspended\0\u{1}effect\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explanations\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}pong\0\u{1}log\0\u{1}subscribed\0\u{1}changed\0\u{1}submission\0\u{1}enrolled\0\u{1}located\0\u{1}placed\0\u{c}\u{17})")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}request\0\u{1}refused\0\u{1}accepted\0\u{1}done\0\u{1}cancelled\0\u{1}suspended\0\u{1}effect\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explanations\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}pong\0\u{1}log\0\u{1}subscribed\0\u{1}changed\0\u{1}submission\0\u{1}enrolled\0\u{1}located\0\u{1}placed\0\u{1}reusable\0\u{c}\u{18}(")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5532,6 +5601,19 @@ nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .placed(v)
         }
       }()
+      case 23: try {
+        var v: ProtoReusable?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .reusable(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .reusable(v)
+        }
+      }()
       default: break
       }
     }
@@ -5630,6 +5712,10 @@ nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       guard case .placed(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
     }()
+    case .reusable?: try {
+      guard case .reusable(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 23)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -5638,6 +5724,45 @@ nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageI
   static func ==(lhs: ProtoReply, rhs: ProtoReply) -> Bool {
     if lhs.request != rhs.request {return false}
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoReusable: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Reusable"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}reused\0\u{1}skipped\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._reused) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._skipped) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._reused {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    try { if let v = self._skipped {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoReusable, rhs: ProtoReusable) -> Bool {
+    if lhs._reused != rhs._reused {return false}
+    if lhs._skipped != rhs._skipped {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -158,9 +158,23 @@ struct OwnFiles: Sendable {
       console.say("the time is up, and nothing was submitted")
       return .timedOut
     }
+    try name(files, in: &submission)
+    return nil
+  }
+
+  /// Reads the files and names them in the submission, without leaving them anywhere.
+  func name(in submission: inout GraphSubmission, _ console: Console) async throws {
+    if isEmpty { return }
+    let files = ReadFiles()
+    try await read(into: files, console)
+    try name(files, in: &submission)
+  }
+
+  private func name(
+    _ files: ReadFiles, in submission: inout GraphSubmission
+  ) throws(Failure) {
     let known = files.byPlace
     for one in found { try name(one, known, in: &submission) }
-    return nil
   }
 
   private func send(

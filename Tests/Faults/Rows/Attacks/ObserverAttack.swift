@@ -106,20 +106,21 @@ private struct Looking: Sendable {
       .setPriority(target, .high), .hold(target, true), .setQueue(target, queue: "main"),
       .addBlocks(id, [1]), .beginWait(id, .queue("main")), .endWait(id), .drainWorker("w1"),
       .resumeWorker("w1"), .forgetWorker("w1"), .removeGraphs([graph]),
-      .place([], avoided: [], writer: []),
+      .place([], avoided: [], writer: []), .reusable(Load.probe("observed")),
       .enrol(name: "looker", publicKey: [UInt8](repeating: 1, count: Limits.publicKeyBytes)),
     ]
     precondition(every.allSatisfy(changes), "something of it only asks")
     return every
   }
 
-  /// A new kind of request does not compile until somebody says whether it changes anything.
+  /// A new kind of request does not compile until somebody says whether it changes anything,
+  /// or costs what a submission costs.
   private static func changes(_ request: ClientRequest) -> Bool {
     switch request {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
       .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .place,
-      .enrol:
+      .reusable, .enrol:
       true
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers,
       .configuration, .ping, .log, .locate, .subscribe, .grantCredit, .unsubscribe:
