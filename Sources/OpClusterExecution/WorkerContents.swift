@@ -16,6 +16,8 @@ struct WorkerContents: Sendable {
   var holders: [ContentDigest: [ContentSource]] = [:]
   /// What is on its way, and the unstarted attempts that wait for it.
   var fetches: [ContentDigest: [SlotTicket]] = [:]
+  /// What is on its way, or was, in case that another store is lost.
+  private var copies: Set<ContentDigest> = []
   /// The unstarted attempts that read what is there.
   private var readers: [ContentDigest: Set<SlotTicket>] = [:]
   /// Whether the coordinator of this conversation knows of contents.
@@ -25,6 +27,7 @@ struct WorkerContents: Sendable {
   mutating func begin(areTold: Bool) {
     self.areTold = areTold
     holders = [:]
+    copies = []
     lost = []
     gained = []
     toldIn = [:]
@@ -44,6 +47,15 @@ struct WorkerContents: Sendable {
   mutating func remove(_ digest: ContentDigest) {
     guard held.removeValue(forKey: digest) != nil, areTold else { return }
     toldIn[digest] = nil
+    lost.append(digest)
+  }
+
+  mutating func addCopy(_ digest: ContentDigest) { copies.insert(digest) }
+  func isCopied(_ digest: ContentDigest) -> Bool { copies.contains(digest) }
+
+  /// A copy has come, or will not: then the coordinator is told, as of a loss.
+  mutating func endCopy(_ digest: ContentDigest, hasCome: Bool) {
+    guard copies.remove(digest) != nil, !hasCome, areTold else { return }
     lost.append(digest)
   }
 
@@ -114,6 +126,7 @@ extension ExecutionCore {
     _ contents: [StoredContent], at now: Instant, into effects: inout [ExecutionEffect]
   ) {
     for content in contents {
+      self.contents.endCopy(content.digest, hasCome: true)
       self.contents.add(content)
       for ticket in self.contents.fetches.removeValue(forKey: content.digest) ?? []
       where waitsForContents(ticket) {
@@ -149,6 +162,7 @@ extension ExecutionCore {
     _ content: StoredContent, _ reason: String, at now: Instant,
     into effects: inout [ExecutionEffect]
   ) {
+    contents.endCopy(content.digest, hasCome: false)
     for ticket in contents.fetches.removeValue(forKey: content.digest) ?? []
     where waitsForContents(ticket) {
       let slot = ticket.slot
@@ -194,14 +208,27 @@ extension ExecutionCore {
       contents.removeReader(ticket, of: content.digest)
       guard let waiting = contents.fetches[content.digest] else { continue }
       let others = waiting.filter { $0 != ticket && waitsForContents($0) }
-      contents.fetches[content.digest] = others.isEmpty ? nil : others
-      if others.isEmpty { effects.append(.dropFetch(content.digest)) }
+      let isWanted = !others.isEmpty || contents.isCopied(content.digest)
+      contents.fetches[content.digest] = isWanted ? others : nil
+      if !isWanted { effects.append(.dropFetch(content.digest)) }
     }
+  }
+
+  /// Fetches a content for which no attempt waits.
+  private mutating func copy(_ content: StoredContent, into effects: inout [ExecutionEffect]) {
+    let sources = contents.holders.removeValue(forKey: content.digest) ?? []
+    // The coordinator has not heard of it yet.
+    if contents.held[content.digest] != nil { return }
+    contents.addCopy(content.digest)
+    let isNew = contents.fetches[content.digest] == nil
+    contents.fetches[content.digest, default: []] += []
+    if isNew || !sources.isEmpty { effects.append(.fetch(content, from: sources)) }
   }
 
   /// Obeys the parts of orders that are about contents, before the dispatches.
   mutating func obeyContents(_ orders: WorkerOrders, into effects: inout [ExecutionEffect]) {
     for content in orders.holders { contents.holders[content.digest] = content.sources }
+    for content in orders.copies { copy(content, into: &effects) }
     if !orders.grants.isEmpty { effects.append(.grant(orders.grants)) }
     let heard = max(orders.heard, orders.acknowledged)
     let released = contents.mayLeave(orders.released, heard: heard)

@@ -72,6 +72,11 @@ public enum Limits {
   /// and those that a turn looks at.
   public static let forecastOperationsPerTurn = 1_024
   public static let reusableOutputBytes = 64 * 1024 * 1024
+  /// Stores in which what an operation leaves may lie.
+  public static let replicas: UInt8 = 8
+  /// Contents that a turn looks at for copies, and copies that are under way at a time.
+  public static let replicationsPerTurn = 256
+  public static let copiesUnderWay = 4_096
   /// Contents of one worker that the coordinator knows; further ones are fetched by nobody.
   public static let contentsPerWorker = 1_000_000
   /// Holders of a content that its reader is told.

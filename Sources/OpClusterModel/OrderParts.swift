@@ -12,6 +12,7 @@ extension WorkerOrders {
     for grant in grants { parts.add(Self.contentWeight) { $0.grants.append(grant) } }
     for digest in released { parts.add(Self.contentWeight) { $0.released.append(digest) } }
     for digest in retained { parts.add(Self.contentWeight) { $0.retained.append(digest) } }
+    for content in copies { parts.add(Self.contentWeight) { $0.copies.append(content) } }
     for key in revoked { parts.add(Self.contentWeight) { $0.revoked.append(key) } }
     for template in templates { parts.add(template.weight) { $0.templates.append(template) } }
     for dispatch in dispatches { parts.add(dispatch.weight) { $0.dispatches.append(dispatch) } }
@@ -34,6 +35,7 @@ extension WorkerOrders {
       dispatches.count + recalls.count + cancels.count + stale.count + forgottenGraphs.count
     let contents =
       holders.count + grants.count + released.count + retained.count + revoked.count
+      + copies.count
     if contents > Limits.entriesPerMessage { return false }
     if entries > Limits.entriesPerMessage { return false }
     var weight = (entries - dispatches.count) * Self.entryWeight

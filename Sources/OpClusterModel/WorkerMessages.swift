@@ -210,6 +210,8 @@ public struct WorkerOrders: Hashable, Sendable {
   public var released: [ContentDigest] = []
   /// What has to stay in its store after all: something names it again.
   public var retained: [ContentDigest] = []
+  /// What it is to have as well, in case that another store is lost; `holders` say where it is.
+  public var copies: [StoredContent] = []
   /// Keys whose owners may read nothing of its store any more.
   public var revoked: [[UInt8]] = []
   public init(conversation: Conversation, number: UInt64, acknowledged: UInt64) {
@@ -228,6 +230,7 @@ public struct WorkerOrders: Hashable, Sendable {
     templates.isEmpty && dispatches.isEmpty && recalls.isEmpty && cancels.isEmpty
       && stale.isEmpty && forgottenGraphs.isEmpty && !drain && holders.isEmpty
       && grants.isEmpty && released.isEmpty && retained.isEmpty && revoked.isEmpty
+      && copies.isEmpty
   }
 }
 

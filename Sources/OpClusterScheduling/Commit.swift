@@ -51,7 +51,7 @@ extension Scheduler {
       conversations.insert(WorkerConversation(heard: turn.now), number: worker.number)
       downWorkers.remove(name)
     case .workerLost(let worker), .workerLeft(let worker):
-      endConversation(worker.number)
+      endConversation(worker.number, at: turn.now)
     case .submitted(let graph, _, _, let at):
       if !turn.isReplay { setAlarms(graph, at: turn.now, wall: at) }
     case .graphsRemoved(let graphs):
@@ -60,12 +60,12 @@ extension Scheduler {
     }
   }
 
-  private mutating func endConversation(_ worker: UInt32) {
+  private mutating func endConversation(_ worker: UInt32, at now: Instant) {
     guard let conversation = conversations.find(worker) else { return }
     if let peer = conversation.peer { workerByPeer[peer] = nil }
     unwellWorkers.remove(worker)
     forgetTold(to: worker)
-    holders.forget(worker)
+    forgetContents(of: worker, at: now)
     conversations.remove(worker)
   }
 

@@ -80,6 +80,8 @@ public struct Scheduler: Sendable {
   /// Operations kept out of line until somebody has what they need.
   var contentWaits = ContentWaits()
   var placedContents = PlacedContents()
+  /// Copies of contents that are to lie in several stores.
+  var contentCopies = ContentCopies()
   /// The worker that was last looked at for files of submitters; nil: none yet.
   var lastStoreToFill: UInt32?
   var reuseDigests = ReuseDigests()

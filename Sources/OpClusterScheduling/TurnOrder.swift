@@ -66,6 +66,7 @@ extension Scheduler {
     reuseDigests.forget(leaving)
     forgetAtWorkers(leaving, into: &turn)
     tellPinChanges(into: &turn)
+    replicate(into: &turn)
     if !toldContents.isEmpty { toldContents.removeAll(keepingCapacity: true) }
     turn.sealRecords()
     state.close(&turn)

@@ -228,6 +228,10 @@ extension WorkerOrders {
     if !grants.isEmpty { proto.grants = ProtoContentGrants(grants) }
     if !released.isEmpty { proto.released = column(released) }
     if !retained.isEmpty { proto.retained = column(retained) }
+    if !copies.isEmpty {
+      proto.copies = column(copies.map(\.digest))
+      proto.copySizes = copies.map { UInt64(clamping: $0.size) }
+    }
     if !revoked.isEmpty { proto.revoked = Data(revoked.joined()) }
   }
 
@@ -236,6 +240,7 @@ extension WorkerOrders {
     grants = try proto.grants.words(limit)
     released = try digests(proto.released, limit, "orders.released")
     retained = try digests(proto.retained, limit, "orders.retained")
+    copies = try contents(proto.copies, proto.copySizes, limit, "orders.copies")
     for piece in try pieces(proto.revoked, limit, "orders.revoked") {
       revoked.append([UInt8](piece))
     }

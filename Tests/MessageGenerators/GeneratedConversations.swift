@@ -146,6 +146,7 @@ extension MessageGenerator {
     }
     orders.released = many { $0.content().digest }
     orders.retained = many { $0.content().digest }
+    orders.copies = many { $0.content() }
     orders.revoked = many { $0.content().digest.bytes }
     return orders
   }

@@ -59,6 +59,7 @@ extension MessageGenerator {
     template.inputFiles = inputFiles()
     template.isReusable = below(4) == 0
     template.isReproducible = below(4) > 0
+    if below(4) == 0 { template.replicas = UInt8(1 + below(Int(Limits.replicas))) }
     if below(6) == 0 {
       for _ in 0..<(bool() ? 1 : template.count) { template.ownFiles.append(bytes()) }
     }

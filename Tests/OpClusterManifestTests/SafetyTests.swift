@@ -52,9 +52,10 @@ import Testing
       version: 1
       operations:
         a: {run: x}
-        b: {run: x, reproducible: false}
+        b: {run: x, reproducible: false, replicas: 3}
       """)
     #expect(try compiled.submission.templates.map(\.isReproducible) == [true, false])
+    #expect(try compiled.submission.templates.map(\.replicas) == [1, 3])
   }
 
   @Test func exclusive() throws {

@@ -64,6 +64,7 @@ import Testing
     ("root", "files: ['reads/*.fq']", "files: {a: b}"),
     ("operation", "inputs: {a: b}", "inputs: [a]"), ("operation", "reuse: true", "reuse: 1"),
     ("operation", "reproducible: false", "reproducible: no way"),
+    ("operation", "replicas: 2", "replicas: 9"),
     (
       "root", "params: {a: {type: int, default: 1, choices: [1, 2], pattern: '.', help: h}}",
       "params: {a: {type: x}}"

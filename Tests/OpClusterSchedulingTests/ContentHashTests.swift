@@ -187,6 +187,7 @@ import Testing
     "templates.secrets": template { $0.secrets = [1] },
     "templates.isReusable": template { $0.isReusable = true },
     "templates.isReproducible": template { $0.isReproducible = false },
+    "templates.replicas": template { $0.replicas = 2 },
     "templates.ownFiles.bytes": template {
       $0.ownFiles = ElementArguments(bytes: [4], ends: [1]) ?? .init()
     },

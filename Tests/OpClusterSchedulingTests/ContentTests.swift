@@ -361,7 +361,7 @@ import Testing
     #expect(taken == [true, true, false])
     taken = [index.gain(digests[0], at: 1), index.gain(digests[2], at: 2)]
     #expect(taken == [true, true])
-    index.forget(1)
+    #expect(index.forget(1) == Set(digests.prefix(2)))
     #expect(index.workers(with: digests[0]) == [] && index.workers(with: digests[2]) == [2])
     index.lose(digests[2], at: 2)
     #expect(index.workers(with: digests[2]) == [])

@@ -41,6 +41,7 @@ struct FakeWorker {
   var grants: [GrantOrder] = []
   var released: [ContentDigest] = []
   var retained: [ContentDigest] = []
+  var copies: [StoredContent] = []
 }
 
 /// When a world checks the invariants.
@@ -302,6 +303,7 @@ extension FakeWorker {
       grants += orders.grants
       released += orders.released
       retained += orders.retained
+      copies += orders.copies
       for attempt in orders.stale { drop(attempt) }
       for attempt in orders.recalls {
         if answersRecalls { answerRecall(attempt) } else { recalls.append(attempt) }

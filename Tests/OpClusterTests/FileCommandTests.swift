@@ -226,6 +226,48 @@ import Testing
     }
   }
 
+  /// With `replicas: 2` a second worker has what was made, and nothing is made again.
+  @Test(.checks("S140")) func replicas() async throws {
+    try await Cluster.with(try shape(overTCP: false)) { cluster in
+      let home = cluster.folder
+      let text = """
+        version: 1
+        operations:
+          make:
+            run: seq 100000 > numbers && echo make >> \(home)/ran
+            outputs: {files: {numbers: numbers}}
+            replicas: 2
+          gate:
+            run: while [ ! -e \(home)/go ]; do sleep 0.05; done
+          read:
+            needs: {make: {files: [numbers]}, gate: {}}
+            run: cmp "$OP_INPUTS/make/numbers" <(seq 100000)
+            shell: bash
+
+        """
+      try write(text, to: "\(home)/graph.yaml")
+      let said = try await cluster.opbatch("submit", "\(home)/graph.yaml", "-o", "name")
+      #expect(said.status == 0, "\(said.error)")
+      let connection = try await cluster.connect()
+      try await eventually("two workers have it") {
+        let listed = try await cluster.opbatch("files", "1/make", "-o", "json")
+        return listed.output.contains("w1") && listed.output.contains("w2")
+      }
+      let made = try #require(
+        try await connection.operations(.graph(GraphID(1))).first { $0.name == "make" })
+      let shown = try await cluster.opbatch("show", "1/make", "-o", "json")
+      let maker = shown.output.contains("w2") ? "w2" : "w1"
+      #expect(made.outcome == .succeeded)
+      cluster.daemon(maker)?.signal(SIGKILL)
+      try write("", to: "\(home)/go")
+      try await eventually("it has ended") {
+        try await connection.graphs(.graph(GraphID(1))).first?.state == .succeeded
+      }
+      let ran = try String(contentsOfFile: "\(home)/ran", encoding: .utf8)
+      #expect(ran == "make\n")
+    }
+  }
+
   /// What a graph took over from an earlier one, or from an operation that did the same, was lost
   /// with its worker: it is made again for who needs it.
   @Test(.checks("S153"), arguments: [true, false]) func madeAgainForAnother(

@@ -137,6 +137,8 @@ struct DeclaredSettings {
   /// Whether it need not be done again if it was done before in the same way.
   var isReusable = false
   var isReproducible = true
+  /// The stores in which what it leaves is to lie.
+  var replicas: UInt8 = 1
   /// From the start of an attempt; nil: none.
   var timeout: Span?
   /// TERM, by its number on Linux.

@@ -56,6 +56,9 @@ struct SettingsDecoder {
     if let exclusive = fields.bool("exclusive") { settings.isExclusive = exclusive }
     if let reuse = fields.bool("reuse") { settings.isReusable = reuse }
     if let reproducible = fields.bool("reproducible") { settings.isReproducible = reproducible }
+    if let replicas = fields.integer("replicas", 1...Int(Limits.replicas)) {
+      settings.replicas = UInt8(replicas)
+    }
     if let node = fields.node("require") {
       RequirementDecoder.decode(node, findings, onto: &settings.requirements)
     }

@@ -81,6 +81,7 @@ struct Lowering {
     template.isExclusive = settings.isExclusive
     template.isReusable = settings.isReusable
     template.isReproducible = settings.isReproducible
+    template.replicas = settings.replicas
     template.maximumParallel = operation.maximumParallel
     template.allowedFailures = operation.allowedFailures
     template.labels = settings.labels

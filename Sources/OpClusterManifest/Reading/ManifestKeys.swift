@@ -36,7 +36,8 @@ enum ManifestKeys {
     name: "defaults",
     keys: [
       "queue", "priority", "qos", "resources", "require", "retry", "max_lost", "on_worker_lost",
-      "not_before", "exclusive", "reuse", "reproducible", "timeout", "warn_before_timeout",
+      "not_before", "exclusive", "reuse", "reproducible", "replicas", "timeout",
+      "warn_before_timeout",
       "needs_time", "cancel", "suspend_signal",
       "env", "env_file",
       "export_env", "workdir", "shell", "stdout", "stderr", "stdin", "logs", "ok_exit_codes",
@@ -128,7 +129,7 @@ enum ManifestKeys {
       "not_before", "timeout", "cancel", "array", "matrix", "queue", "priority", "qos", "resources",
       "require",
       "retry", "max_lost", "on_worker_lost", "allow_failure", "files", "reuse",
-      "reproducible",
+      "reproducible", "replicas",
     ]
   /// Keys that apply to a group's members, not to the group.
   static let notForGroups = ["array", "matrix", "inputs", "outputs", "allow_failure", "files"]

@@ -247,14 +247,7 @@ extension ManifestSchema {
             "resources": {"$ref": "#/definitions/resources"},
             "require": {"$ref": "#/definitions/require"},
             "retry": {"$ref": "#/definitions/retry"},
-            "max_lost": {
-              "anyOf": [
-                {"type": "integer", "minimum": 0, "maximum": 1000},
-                {"$ref": "#/definitions/parameter"}
-              ],
-              "description": "Losses of its worker before it ends as lost.",
-              "default": 5
-            },
+            "max_lost": {"$ref": "#/definitions/maxLost"},
             "not_before": {
               "anyOf": [
                 {"$ref": "#/definitions/duration"},
@@ -303,7 +296,8 @@ extension ManifestSchema {
               "description": "Never two process trees of it at once, also when its worker is lost."
             },
             "reuse": {"$ref": "#/definitions/reuse"},
-            "reproducible": {"$ref": "#/definitions/reproducible"}
+            "reproducible": {"$ref": "#/definitions/reproducible"},
+            "replicas": {"$ref": "#/definitions/replicas"}
           }
         },
         "operation": {
@@ -493,7 +487,7 @@ extension ManifestSchema {
             "resources": {"$ref": "#/definitions/opSettings/properties/resources"},
             "require": {"$ref": "#/definitions/opSettings/properties/require"},
             "retry": {"$ref": "#/definitions/opSettings/properties/retry"},
-            "max_lost": {"$ref": "#/definitions/opSettings/properties/max_lost"},
+            "max_lost": {"$ref": "#/definitions/maxLost"},
             "not_before": {"$ref": "#/definitions/opSettings/properties/not_before"},
             "timeout": {"$ref": "#/definitions/opSettings/properties/timeout"},
             "warn_before_timeout": {
@@ -516,7 +510,8 @@ extension ManifestSchema {
             "on_worker_lost": {"$ref": "#/definitions/opSettings/properties/on_worker_lost"},
             "exclusive": {"$ref": "#/definitions/opSettings/properties/exclusive"},
             "reuse": {"$ref": "#/definitions/reuse"},
-            "reproducible": {"$ref": "#/definitions/reproducible"}
+            "reproducible": {"$ref": "#/definitions/reproducible"},
+            "replicas": {"$ref": "#/definitions/replicas"}
           },
           "oneOf": [
             {"required": ["run"]},

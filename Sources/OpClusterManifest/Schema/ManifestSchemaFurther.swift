@@ -18,6 +18,23 @@ extension ManifestSchema {
     worker; what would read that fails.",
           "default": true
         },
+        "maxLost": {
+          "anyOf": [
+            {"type": "integer", "minimum": 0, "maximum": 1000},
+            {"$ref": "#/definitions/parameter"}
+          ],
+          "description": "Losses of its worker before it ends as lost.",
+          "default": 5
+        },
+        "replicas": {
+          "anyOf": [
+            {"type": "integer", "minimum": 1, "maximum": 8},
+            {"$ref": "#/definitions/parameter"}
+          ],
+          "description": "In how many workers' stores its files are to lie, in case that one is \#
+    lost.",
+          "default": 1
+        },
         "ownFiles": {
           "type": "object",
           "propertyNames": {"$ref": "#/definitions/name"},

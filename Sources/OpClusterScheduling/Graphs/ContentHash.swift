@@ -189,6 +189,7 @@ extension OperationTemplate: ContentHashed {
     hash.combine(numbers: secrets)
     // Graphs of earlier releases have none of these, and keep their hashes.
     if !isReproducible { hash.combine(isReproducible) }
+    if replicas != 1 { hash.combine(UInt64(replicas) << 32) }
     if inputFiles.isEmpty, ownFiles.isEmpty, !isReusable { return }
     hash.combine(isReusable)
     hash.combine(bytes: ownFiles.bytes)

@@ -10,6 +10,8 @@ struct ContentPins: Sendable {
   private struct Pin {
     var size: Int64
     var outputs: UInt32
+    /// The stores in which it is to lie: the most that one of them wants.
+    var copies: UInt8
   }
   private var pins: [ContentDigest: Pin] = [:]
   /// Those that somebody needs since the last `takeChanges`, and those that nobody does.
@@ -19,17 +21,30 @@ struct ContentPins: Sendable {
   struct Changes {
     var claimed: [ContentDigest] = []
     var freed: [ContentDigest] = []
-    var isEmpty: Bool { claimed.isEmpty && freed.isEmpty }
+    /// Those that are to lie in several stores, or in more than before.
+    var dear: [ContentDigest] = []
+    var isEmpty: Bool { claimed.isEmpty && freed.isEmpty && dear.isEmpty }
   }
 
   var isEmpty: Bool { pins.isEmpty }
   var count: Int { pins.count }
   func contains(_ digest: ContentDigest) -> Bool { pins[digest] != nil }
 
-  mutating func pinAll(_ contents: [StoredContent]) {
+  /// In how many stores it is to lie; 0: nobody needs it.
+  func copies(of digest: ContentDigest) -> Int { Int(pins[digest]?.copies ?? 0) }
+  func size(of digest: ContentDigest) -> Int64? { pins[digest]?.size }
+
+  /// - Parameter copies: The stores in which they are to lie, at least 1.
+  mutating func pinAll(_ contents: [StoredContent], copies: UInt8 = 1) {
     for content in contents {
-      if pins[content.digest] == nil { changes.claimed.append(content.digest) }
-      pins[content.digest, default: Pin(size: content.size, outputs: 0)].outputs += 1
+      var pin = pins[content.digest] ?? Pin(size: content.size, outputs: 0, copies: 1)
+      if pin.outputs == 0 { changes.claimed.append(content.digest) }
+      pin.outputs += 1
+      if copies > pin.copies {
+        pin.copies = copies
+        changes.dear.append(content.digest)
+      }
+      pins[content.digest] = pin
     }
   }
 

@@ -56,13 +56,18 @@ extension ClusterState {
   /// kept.
   mutating func keep(_ output: [UInt8], of id: OperationID) {
     let graph = id.graph.number
-    pins.pinAll(OperationOutput.contents(of: output))
+    pins.pinAll(OperationOutput.contents(of: output), copies: copies(of: id))
     if let before = graphs[graph].outputs[id.index] {
       pins.unpinAll(OperationOutput.contents(of: before))
     }
     let before = graphs[graph].outputExcess
     graphs[graph].keep(output, of: id.index)
     outputAccounts.change(id.graph, by: graphs[graph].outputExcess - before)
+  }
+
+  private func copies(of id: OperationID) -> UInt8 {
+    let stage = graphs[id.graph.number].stageNumber(of: id.index)
+    return graphs[id.graph.number].stages[stage].template.replicas
   }
 
   /// Whether an output may be kept. Beyond `Limits.keptOutputBytesPerOperation` for each operation,

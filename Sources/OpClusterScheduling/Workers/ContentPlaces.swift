@@ -64,8 +64,10 @@ extension Scheduler {
     }
   }
 
+  /// Stores of workers that take work, in turn, at most so many.
+  ///
   /// - Parameter hasKeys: Whether the writer has a key: stores with keys are for others with keys.
-  private mutating func storesToFill(
+  mutating func storesToFill(
     _ count: Int, avoiding avoided: Set<String>, withKeys hasKeys: Bool
   ) -> Heap<StoreToFill> {
     var stores: [StoreToFill] = []
@@ -101,7 +103,7 @@ extension Scheduler {
 }
 
 /// A store, and what one request has given it.
-private struct StoreToFill: Comparable {
+struct StoreToFill: Comparable {
   var bytes: Int64
   var worker: UInt32
   var source: ContentSource

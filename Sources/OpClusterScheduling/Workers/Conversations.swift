@@ -135,7 +135,9 @@ extension Scheduler {
     endTrouble(of: number)
     forgetTold(to: number)
     conversations[number].begin(peer, hello, number: lastConversation, at: turn.now)
+    forgetContents(of: number, at: turn.now)
     holders.begin(number, hasStore: hello.store != nil)
+    if hello.store != nil { contentCopies.takeStranded(at: turn.now) }
     compareWithKinds(number)
     let stale = reconcile(worker, hello, into: &turn)
     var welcome = Welcome(

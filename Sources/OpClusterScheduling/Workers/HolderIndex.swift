@@ -20,8 +20,8 @@ struct HolderIndex: Sendable {
     contentsByWorker[worker]?.contains(digest) ?? false
   }
 
+  /// Begins anew with a worker that is known to have nothing.
   mutating func begin(_ worker: UInt32, hasStore: Bool) {
-    forget(worker)
     if !hasStore { without.insert(worker) }
   }
 
@@ -41,9 +41,12 @@ struct HolderIndex: Sendable {
     leave(digest, worker)
   }
 
-  mutating func forget(_ worker: UInt32) {
+  /// Returns what it had.
+  mutating func forget(_ worker: UInt32) -> Set<ContentDigest> {
     without.remove(worker)
-    for digest in contentsByWorker.removeValue(forKey: worker) ?? [] { leave(digest, worker) }
+    let contents = contentsByWorker.removeValue(forKey: worker) ?? []
+    for digest in contents { leave(digest, worker) }
+    return contents
   }
 
   private mutating func leave(_ digest: ContentDigest, _ worker: UInt32) {

@@ -20,8 +20,9 @@ extension Scheduler {
         _ = placedContents.keep(content.digest, until: now + PlacedContents.timeToSubmit)
       }
       for id in contentWaits.take(content.digest) { returnToLine(id) }
+      noteCopy(content.digest, at: worker.number, now)
     }
-    for digest in report.lost { holders.lose(digest, at: worker.number) }
+    for digest in report.lost { noteLoss(digest, at: worker.number, now) }
   }
 
   private mutating func returnToLine(_ id: OperationID) {
@@ -44,6 +45,10 @@ extension Scheduler {
       turn.orders[at].orders.released.append(told.digest)
     }
     if !reportedContents.isEmpty { reportedContents.removeAll(keepingCapacity: true) }
+    for digest in changes.dear { noteDear(digest, at: turn.now) }
+    for digest in changes.freed where !contentCopies.isEmpty && !state.pins.contains(digest) {
+      contentCopies.forget(digest)
+    }
     for digest in changes.freed where mayLeave(digest) {
       release(digest, except: released, into: &turn)
     }

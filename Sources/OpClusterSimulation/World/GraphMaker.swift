@@ -88,6 +88,7 @@ struct GraphMaker {
     template.wantsInputs = chance.percent(25)
     if plan.contentPercent > 0, chance.percent(60) {
       template.isReproducible = chance.percent(90)
+      if chance.percent(25) { template.replicas = UInt8(chance.between(2, 3)) }
       template.wantsInputs = true
       template.inputFiles = submission.templates.map { dependency in
         InputFile(

@@ -86,6 +86,7 @@ extension OperationTemplate: WireConvertible {
     if isExclusive { proto.isExclusive = true }
     if isReusable { proto.isReusable = true }
     if !isReproducible { proto.isIrreproducible = true }
+    if replicas != 1 { proto.replicas = UInt32(replicas) }
   }
 
   /// Every count is bounded before memory depends on it. Positions of queues and secrets are
@@ -132,6 +133,10 @@ extension OperationTemplate: WireConvertible {
     isExclusive = proto.isExclusive
     isReusable = proto.isReusable
     isReproducible = !proto.isIrreproducible
+    guard proto.replicas <= UInt32(Limits.replicas) else {
+      throw WireError("template.replicas", .outOfRange)
+    }
+    replicas = max(UInt8(proto.replicas), 1)
     labels = try list(proto.labels, Limits.labelsPerThing, "template.labels")
     // Positions only: the values are in the submission.
     try checkCount(proto.secrets.count, Limits.secretsPerGraph, "template.secrets")

@@ -1396,6 +1396,12 @@ nonisolated struct ProtoTemplate: @unchecked Sendable {
     set {_uniqueStorage()._isIrreproducible = newValue}
   }
 
+  /// Stores in which what it leaves is to lie, 1 to 8; 0 is 1.
+  var replicas: UInt32 {
+    get {_storage._replicas}
+    set {_uniqueStorage()._replicas = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   /// Accepted with a closed hold gate that opens by itself: so long after the commit of the
@@ -3445,7 +3451,7 @@ nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Template"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{3}input_files\0\u{3}own_files\0\u{3}own_files_length\0\u{3}is_reusable\0\u{3}is_irreproducible\0\u{c}&\u{2}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{3}input_files\0\u{3}own_files\0\u{3}own_files_length\0\u{3}is_reusable\0\u{3}is_irreproducible\0\u{1}replicas\0\u{c}'\u{1}")
 
   fileprivate class _StorageClass {
     var _name: String = String()
@@ -3484,6 +3490,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
     var _ownFilesLength: [UInt32] = []
     var _isReusable: Bool = false
     var _isIrreproducible: Bool = false
+    var _replicas: UInt32 = 0
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3530,6 +3537,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       _ownFilesLength = source._ownFilesLength
       _isReusable = source._isReusable
       _isIrreproducible = source._isIrreproducible
+      _replicas = source._replicas
     }
   }
 
@@ -3599,6 +3607,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         case 35: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._ownFilesLength) }()
         case 36: try { try decoder.decodeSingularBoolField(value: &_storage._isReusable) }()
         case 37: try { try decoder.decodeSingularBoolField(value: &_storage._isIrreproducible) }()
+        case 38: try { try decoder.decodeSingularUInt32Field(value: &_storage._replicas) }()
         default: break
         }
       }
@@ -3727,6 +3736,9 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       if _storage._isIrreproducible != false {
         try visitor.visitSingularBoolField(value: _storage._isIrreproducible, fieldNumber: 37)
       }
+      if _storage._replicas != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._replicas, fieldNumber: 38)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3772,6 +3784,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         if _storage._ownFilesLength != rhs_storage._ownFilesLength {return false}
         if _storage._isReusable != rhs_storage._isReusable {return false}
         if _storage._isIrreproducible != rhs_storage._isIrreproducible {return false}
+        if _storage._replicas != rhs_storage._replicas {return false}
         return true
       }
       if !storagesAreEqual {return false}

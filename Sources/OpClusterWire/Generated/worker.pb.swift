@@ -698,6 +698,17 @@ nonisolated struct ProtoWorkerOrders: @unchecked Sendable {
     set {_uniqueStorage()._retained = newValue}
   }
 
+  /// What it is to have as well, 32 bytes each, with their sizes; `holders` say where.
+  var copies: Data {
+    get {_storage._copies}
+    set {_uniqueStorage()._copies = newValue}
+  }
+
+  var copySizes: [UInt64] {
+    get {_storage._copySizes}
+    set {_uniqueStorage()._copySizes = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1897,7 +1908,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerOrders"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{1}heard\0\u{1}commit\0\u{1}holders\0\u{1}grants\0\u{1}released\0\u{1}revoked\0\u{1}retained\0\u{c}\u{14}\u{c}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{1}heard\0\u{1}commit\0\u{1}holders\0\u{1}grants\0\u{1}released\0\u{1}revoked\0\u{1}retained\0\u{1}copies\0\u{3}copy_sizes\0\u{c}\u{16}\u{a}")
 
   fileprivate class _StorageClass {
     var _conversation: ProtoConversation? = nil
@@ -1919,6 +1930,8 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
     var _released: Data = Data()
     var _revoked: Data = Data()
     var _retained: Data = Data()
+    var _copies: Data = Data()
+    var _copySizes: [UInt64] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1948,6 +1961,8 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
       _released = source._released
       _revoked = source._revoked
       _retained = source._retained
+      _copies = source._copies
+      _copySizes = source._copySizes
     }
   }
 
@@ -1985,6 +2000,8 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
         case 17: try { try decoder.decodeSingularBytesField(value: &_storage._released) }()
         case 18: try { try decoder.decodeSingularBytesField(value: &_storage._revoked) }()
         case 19: try { try decoder.decodeSingularBytesField(value: &_storage._retained) }()
+        case 20: try { try decoder.decodeSingularBytesField(value: &_storage._copies) }()
+        case 21: try { try decoder.decodeRepeatedUInt64Field(value: &_storage._copySizes) }()
         default: break
         }
       }
@@ -2054,6 +2071,12 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
       if !_storage._retained.isEmpty {
         try visitor.visitSingularBytesField(value: _storage._retained, fieldNumber: 19)
       }
+      if !_storage._copies.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._copies, fieldNumber: 20)
+      }
+      if !_storage._copySizes.isEmpty {
+        try visitor.visitPackedUInt64Field(value: _storage._copySizes, fieldNumber: 21)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2082,6 +2105,8 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._released != rhs_storage._released {return false}
         if _storage._revoked != rhs_storage._revoked {return false}
         if _storage._retained != rhs_storage._retained {return false}
+        if _storage._copies != rhs_storage._copies {return false}
+        if _storage._copySizes != rhs_storage._copySizes {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -1,0 +1,96 @@
+// Contents that are to lie in several stores (`replicas`): when to look at each, and which copies
+// are under way. A value; `Replication` decides. Not durable: who has what is told anew by each
+// worker, and what is wanted follows from the submissions.
+
+import DequeModule
+import HeapModule
+import OpClusterModel
+
+/// Each method costs a logarithm of the contents, and those that it returns.
+struct ContentCopies: Sendable {
+  /// A copy that a worker was told to make, in one conversation.
+  struct Copy: Hashable, Sendable {
+    var worker: UInt32
+    var conversation: UInt32
+  }
+
+  private struct Look: Comparable, Sendable {
+    var due: Instant
+    var digest: ContentDigest
+    static func < (one: Self, other: Self) -> Bool {
+      (one.due, one.digest) < (other.due, other.digest)
+    }
+  }
+
+  /// When each is looked at next.
+  private var due: [ContentDigest: Instant] = [:]
+  /// Obsolete where it is looked at earlier.
+  private var looks: Heap<Look> = []
+  private var underWay: [ContentDigest: Set<Copy>] = [:]
+  /// The workers that did not take it.
+  private var refused: [ContentDigest: Set<UInt32>] = [:]
+  /// Those for which there was no further store, until one comes.
+  private var stranded: Deque<ContentDigest> = []
+  private(set) var underWayCount = 0
+
+  var isEmpty: Bool { due.isEmpty && underWay.isEmpty && stranded.isEmpty }
+  var nextLook: Instant? { looks.min?.due }
+
+  /// Looks at it at this moment, or earlier.
+  mutating func look(at digest: ContentDigest, _ moment: Instant) {
+    if let known = due[digest], known <= moment { return }
+    due[digest] = moment
+    looks.insert(Look(due: moment, digest: digest))
+  }
+
+  /// Those to look at now, in order, at most so many.
+  mutating func takeDue(at now: Instant, atMost limit: Int) -> [ContentDigest] {
+    var taken: [ContentDigest] = []
+    while taken.count < limit, let first = looks.min, first.due <= now {
+      _ = looks.removeMin()
+      guard due[first.digest] == first.due else { continue }
+      due[first.digest] = nil
+      taken.append(first.digest)
+    }
+    return taken
+  }
+
+  mutating func order(_ digest: ContentDigest, _ copy: Copy) {
+    if underWay[digest, default: []].insert(copy).inserted { underWayCount += 1 }
+  }
+
+  /// Those that were begun and have not ended; some of their workers may have left.
+  func copies(of digest: ContentDigest) -> Set<Copy> { underWay[digest] ?? [] }
+
+  /// It has arrived at a worker, or has not. Whether it was on its way there.
+  @discardableResult
+  mutating func end(_ digest: ContentDigest, at worker: UInt32) -> Bool {
+    guard let copy = underWay[digest]?.first(where: { $0.worker == worker }) else { return false }
+    underWay[digest]?.remove(copy)
+    underWayCount -= 1
+    if underWay[digest]?.isEmpty == true { underWay[digest] = nil }
+    return true
+  }
+
+  mutating func refuse(_ digest: ContentDigest, by worker: UInt32) {
+    refused[digest, default: []].insert(worker)
+  }
+  func workersThatRefused(_ digest: ContentDigest) -> Set<UInt32> { refused[digest] ?? [] }
+
+  mutating func strand(_ digest: ContentDigest) { stranded.append(digest) }
+
+  /// A store has come: all that found none is looked at again.
+  mutating func takeStranded(at now: Instant) {
+    while let digest = stranded.popFirst() {
+      refused[digest] = nil
+      look(at: digest, now)
+    }
+  }
+
+  /// Nobody wants copies of it any more.
+  mutating func forget(_ digest: ContentDigest) {
+    due[digest] = nil
+    refused[digest] = nil
+    underWayCount -= underWay.removeValue(forKey: digest)?.count ?? 0
+  }
+}

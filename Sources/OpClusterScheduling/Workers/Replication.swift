@@ -1,0 +1,86 @@
+// Keeps contents in as many stores as their operation wants (`replicas`). What lies in too few is
+// fetched by a worker that does not have it. Nobody waits for a copy.
+
+import HeapModule
+import OpClusterModel
+
+extension Scheduler {
+  /// A look at a content that is to lie in several stores, soon after something has changed about
+  /// it: a worker that connects anew says again what it has.
+  mutating func noteDear(_ digest: ContentDigest, at now: Instant) {
+    guard state.pins.copies(of: digest) > 1 else { return }
+    contentCopies.look(at: digest, max(now + timing.heartbeat + timing.heartbeat, resyncEnd))
+  }
+
+  /// What a worker had is not there any more, or not known. Costs its contents.
+  mutating func forgetContents(of worker: UInt32, at now: Instant) {
+    for digest in holders.forget(worker).sorted() { noteDear(digest, at: now) }
+  }
+
+  /// A content has come to a worker.
+  mutating func noteCopy(_ digest: ContentDigest, at worker: UInt32, _ now: Instant) {
+    if contentCopies.isEmpty, state.pins.copies(of: digest) < 2 { return }
+    contentCopies.end(digest, at: worker)
+    noteDear(digest, at: now)
+  }
+
+  /// A worker has a content no more, or a copy did not come to it.
+  mutating func noteLoss(_ digest: ContentDigest, at worker: UInt32, _ now: Instant) {
+    if contentCopies.end(digest, at: worker) { contentCopies.refuse(digest, by: worker) }
+    holders.lose(digest, at: worker)
+    noteDear(digest, at: now)
+  }
+
+  /// Orders copies of what lies in too few stores. Looks at `Limits.replicationsPerTurn` contents,
+  /// the holders of each, and the workers that are passed until a store is found.
+  mutating func replicate(into turn: inout SchedulingTurn) {
+    for digest in contentCopies.takeDue(at: turn.now, atMost: Limits.replicationsPerTurn) {
+      replicate(digest, into: &turn)
+    }
+  }
+
+  private mutating func replicate(
+    _ digest: ContentDigest, into turn: inout SchedulingTurn
+  ) {
+    let wanted = state.pins.copies(of: digest)
+    guard wanted > 1, let size = state.pins.size(of: digest) else {
+      return contentCopies.forget(digest)
+    }
+    let having = holders.workers(with: digest).filter { workers.contains($0) }
+    for copy in contentCopies.copies(of: digest)
+    where !workers.contains(copy.worker)
+      || conversations[copy.worker].increment != copy.conversation
+    {
+      contentCopies.end(digest, at: copy.worker)
+    }
+    let coming = contentCopies.copies(of: digest)
+    let lacking = wanted - having.count { !workers[$0].isDraining } - coming.count
+    if !coming.isEmpty { contentCopies.look(at: digest, turn.now + Self.copyCheck) }
+    // Without a holder that can be reached there is nothing to copy; its return is told.
+    guard lacking > 0, let source = having.first(where: { isReadable($0) }) else { return }
+    if contentCopies.underWayCount >= Limits.copiesUnderWay {
+      return contentCopies.look(at: digest, turn.now + timing.heartbeat)
+    }
+    let unfit = Set(having).union(coming.map(\.worker))
+      .union(contentCopies.workersThatRefused(digest))
+    let stores = storesToFill(
+      lacking, avoiding: Set(unfit.filter { workers.contains($0) }.map { workers[$0].name }),
+      withKeys: conversations[source].store?.key.isEmpty == false)
+    if stores.count < lacking { contentCopies.strand(digest) }
+    for store in stores.unordered.sorted() {
+      let worker = WorkerID(store.worker)
+      let content = StoredContent(digest: digest, size: size)
+      tellHolders(of: [content], to: worker, into: &turn)
+      let at = turn.orders(for: worker)
+      turn.orders[at].orders.copies.append(content)
+      contentCopies.order(
+        digest,
+        ContentCopies.Copy(
+          worker: store.worker, conversation: conversations[store.worker].increment))
+    }
+    if !stores.isEmpty { contentCopies.look(at: digest, turn.now + Self.copyCheck) }
+  }
+
+  /// How often it is looked whether a copy that is under way still is: its worker may have left.
+  private static var copyCheck: Span { .seconds(60) }
+}

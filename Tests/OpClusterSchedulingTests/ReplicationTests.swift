@@ -1,0 +1,149 @@
+// What is dear lies in several stores: who is told to copy it, and when again.
+
+import Citations
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+@Suite(.checks("S140")) struct ReplicationTests {
+  /// `make` at worker `a` has left a content, and `read` is held.
+  private static func made(
+    _ content: StoredContent, _ world: inout World, replicas: UInt8 = 2
+  ) {
+    var graph = ContentTests.submission()
+    graph.templates[0].replicas = replicas
+    graph.templates[1].isHeld = true
+    world.ask(.submit(graph))
+    world.start(0, operation(1, 0))
+    world.end(0, operation(1, 0), ContentTests.result(content))
+    world.workers[0].held = [content]
+    world.report(0)
+    // Workers of an earlier life may come back with it until then.
+    while world.now < world.scheduler.resyncEnd - .seconds(3) { wait(&world) }
+  }
+
+  /// The time after which a change is looked at; the workers are heard meanwhile.
+  private static func wait(_ world: inout World) {
+    for _ in 0..<3 {
+      for at in world.workers.indices where world.workers[at].conversation != nil {
+        world.report(at)
+      }
+      world.tick(after: .seconds(1))
+    }
+  }
+
+  private static func told(_ world: World) -> [Int] { world.workers.map(\.copies.count) }
+
+  @Test func aSecondStoreIsToldAndAThirdIfThatIsLost() throws {
+    var world = ContentTests.world(["a", "b", "c"])
+    let content = try ContentTests.content(1)
+    Self.made(content, &world)
+    #expect(Self.told(world) == [0, 0, 0])
+    Self.wait(&world)
+    #expect(Self.told(world).reduce(0, +) == 1 && world.workers[0].copies == [])
+    let at = world.workers[1].copies.isEmpty ? 2 : 1
+    let other = 3 - at
+    #expect(world.workers[at].copies == [content])
+    #expect(world.workers[at].holders.map(\.digest) == [content.digest])
+    let reader = try #require(world.workers[at].store?.key)
+    #expect(world.workers[0].grants == [GrantOrder(digest: content.digest, reader: reader)])
+    // Once is enough, also if it takes long.
+    for _ in 0..<100 { Self.wait(&world) }
+    #expect(Self.told(world).reduce(0, +) == 1)
+    world.workers[at].held = [content]
+    world.report(at)
+    Self.wait(&world)
+    #expect(Self.told(world).reduce(0, +) == 1 && world.scheduler.contentCopies.isEmpty)
+    // It comes back without it.
+    world.workers[at].lost = [content.digest]
+    world.report(at)
+    Self.wait(&world)
+    #expect(Self.told(world).reduce(0, +) == 2)
+    world.workers[other].held = [content]
+    world.report(other)
+    // The graph ends: nobody has to have it.
+    world.ask(.cancel(.selection(.graph(GraphID(1))), reason: "", grace: nil))
+    Self.wait(&world)
+    #expect(world.scheduler.contentCopies.isEmpty && world.scheduler.state.pins.isEmpty)
+    #expect(world.brokenInvariant == nil)
+  }
+
+  /// Who could not fetch it is passed over, and a store that comes gets what had none.
+  @Test func aRefusalLeadsToAnother() throws {
+    var world = ContentTests.world(["a", "b"])
+    let content = try ContentTests.content(1)
+    Self.made(content, &world, replicas: 3)
+    Self.wait(&world)
+    #expect(Self.told(world) == [0, 1])
+    world.workers[1].lost = [content.digest]
+    world.report(1)
+    for _ in 0..<3 { Self.wait(&world) }
+    #expect(Self.told(world) == [0, 1])
+    ContentTests.join("c", &world)
+    Self.wait(&world)
+    // The refusal may have been of a moment.
+    #expect(Self.told(world) == [0, 2, 1])
+    #expect(world.brokenInvariant == nil)
+  }
+
+  /// A worker that is told to leave does not count, and one that has left counts no more.
+  @Test func aWorkerThatLeavesDoesNotCount() throws {
+    var world = ContentTests.world(["a", "b", "c"])
+    let content = try ContentTests.content(1)
+    Self.made(content, &world)
+    Self.wait(&world)
+    let at = world.workers[1].copies.isEmpty ? 2 : 1
+    world.workers[at].held = [content]
+    world.report(at)
+    Self.wait(&world)
+    world.input(.gone(world.workers[at].peer))
+    world.workers[at].conversation = nil
+    for _ in 0..<20 { Self.wait(&world) }
+    #expect(world.workers[3 - at].copies == [content])
+    #expect(world.brokenInvariant == nil)
+  }
+
+  /// After a restart it is known again who has it, before anything is copied.
+  @Test func aRestartCopiesNothing() throws {
+    var world = ContentTests.world(["a", "b", "c"])
+    let content = try ContentTests.content(1)
+    Self.made(content, &world)
+    Self.wait(&world)
+    let at = world.workers[1].copies.isEmpty ? 2 : 1
+    world.workers[at].held = [content]
+    world.report(at)
+    world.scheduler = world.replayed()
+    world.beginLife()
+    #expect(world.scheduler.state.pins.copies(of: content.digest) == 2)
+    for other in world.workers.indices { world.greet(other) }
+    for other in [0, at] {
+      world.workers[other].held = [content]
+      world.report(other)
+    }
+    for _ in 0..<20 { Self.wait(&world) }
+    #expect(Self.told(world).reduce(0, +) == 1 && world.scheduler.contentCopies.isEmpty)
+    #expect(world.brokenInvariant == nil)
+  }
+
+  /// A turn looks at a bounded number, and so many are under way.
+  @Test func copiesAreBounded() throws {
+    var copies = ContentCopies()
+    let digests = try (0..<100 as Range<UInt8>).map { try ContentTests.content($0).digest }
+    for digest in digests.reversed() { copies.look(at: digest, .zero) }
+    for digest in digests { copies.look(at: digest, .zero + .seconds(1)) }
+    #expect(copies.takeDue(at: .zero, atMost: 60) == Array(digests.prefix(60)))
+    #expect(copies.takeDue(at: .zero, atMost: 60) == Array(digests.suffix(40)))
+    #expect(copies.takeDue(at: .zero + .seconds(2), atMost: 60) == [] && copies.isEmpty)
+    let copy = ContentCopies.Copy(worker: 3, conversation: 1)
+    copies.order(digests[0], copy)
+    copies.order(digests[0], copy)
+    #expect(copies.underWayCount == 1 && copies.copies(of: digests[0]) == [copy])
+    #expect(!copies.end(digests[0], at: 4) && copies.end(digests[0], at: 3) && copies.isEmpty)
+    copies.order(digests[0], copy)
+    copies.forget(digests[0])
+    #expect(copies.underWayCount == 0 && copies.isEmpty)
+    #expect(Limits.replicas == 8)
+    #expect(Limits.replicationsPerTurn == 256 && Limits.copiesUnderWay == 4_096)
+  }
+}
