@@ -53,7 +53,10 @@ public enum ExecutionEvent: Sendable {
   /// The store does not have these contents any more.
   case contentsLost([ContentDigest])
   /// A content that was to be fetched will not come; the reason is for people.
-  case contentMissed(StoredContent, String)
+  ///
+  /// - Parameter isNewsOfHolders: Because something has changed since the coordinator said who has
+  ///   it: who waits for it is given back, and the coordinator says anew.
+  case contentMissed(StoredContent, String, isNewsOfHolders: Bool)
   /// The machine has slept: messages heard before prove nothing about now (G16).
   case slept
   /// Stop in good order: ask everything to stop, report it, say goodbye.

@@ -157,6 +157,17 @@ extension ExecutionCore {
     attempts.isCurrent(ticket) && attempts[ticket.slot].state == .blocked
   }
 
+  /// A content does not come from those who had it: who waits for it is given back.
+  mutating func giveBackReaders(
+    of digest: ContentDigest, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    contents.endCopy(digest, hasCome: false)
+    for ticket in contents.fetches.removeValue(forKey: digest) ?? []
+    where waitsForContents(ticket) {
+      change(ticket.slot, .recall, at: now, into: &effects)
+    }
+  }
+
   /// A content will not come: who waits for it cannot start here.
   mutating func missed(
     _ content: StoredContent, _ reason: String, at now: Instant,

@@ -34,6 +34,8 @@ struct FetchPlan {
     /// How often other bytes came.
     var restarts = 0
     var lastFailure = FetchFailure.unreachable
+    /// When the search ends if the holders go on to say that it cannot be had from them.
+    var refusedUntil: Instant?
 
     enum State: Hashable {
       /// For its time.
@@ -145,9 +147,9 @@ struct FetchPlan {
     // Each try brings bytes, so that time alone would never end it.
     if fetches[digest].map({ $0.restarts >= Self.mostRestarts }) == true {
       fetches[digest] = nil
-      actions.append(.giveUp(digest, .damaged))
+      actions.append(.giveUp(digest, .different))
     } else {
-      moveOn(digest, .damaged, at: now)
+      moveOn(digest, .different, at: now)
     }
     if let source { giveCredit(to: source, at: now) }
   }
@@ -178,6 +180,11 @@ struct FetchPlan {
   ) {
     guard let fetch = fetches[digest] else { return }
     fetches[digest]?.lastFailure = failure
+    if !failure.isNewsOfHolders {
+      fetches[digest]?.refusedUntil = nil
+    } else if fetch.refusedUntil == nil {
+      fetches[digest]?.refusedUntil = now + patience / 4
+    }
     if fetch.at + 1 < fetch.sources.count {
       fetches[digest]?.at += 1
       return ask(digest, at: now)
@@ -188,13 +195,15 @@ struct FetchPlan {
 
   private mutating func wait(_ digest: ContentDigest, at now: Instant) {
     guard let fetch = fetches[digest] else { return }
-    let deadline = fetch.deadline ?? now + patience
+    let known = fetch.deadline ?? now + patience
+    // An order about it may still be on its way to the holder; not for long.
+    let deadline = min(known, fetch.refusedUntil ?? known)
     guard now < deadline else {
       fetches[digest] = nil
       return actions.append(.giveUp(digest, fetch.lastFailure))
     }
     fetches[digest]?.state = .waiting
-    fetches[digest]?.deadline = deadline
+    fetches[digest]?.deadline = known
     fetches[digest]?.pause = min(fetch.pause * 2, Self.longestPause)
     alarms.insert(Alarm(at: min(now + fetch.pause, deadline), subject: .fetch(digest)))
   }
@@ -317,6 +326,7 @@ struct FetchPlan {
     holders[source]?.credit -= Int64(count)
     fetches[digest]?.received = end
     fetches[digest]?.deadline = now + patience
+    fetches[digest]?.refusedUntil = nil
     fetches[digest]?.pause = Self.shortestPause
     fetches[digest]?.state = .active(
       number: number, credit: credit - Int64(count), isInLine: isInLine)
@@ -364,7 +374,8 @@ struct FetchPlan {
         guard let fetch = fetches[digest], fetch.state == .waiting,
           fetch.received < fetch.content.size || fetch.content.size == 0
         else { continue }
-        let isOver = fetch.deadline.map { now >= $0 } ?? false
+        let deadline = min(fetch.deadline ?? .distantFuture, fetch.refusedUntil ?? .distantFuture)
+        let isOver = now >= deadline
         if isOver { wait(digest, at: now) } else { ask(digest, at: now) }
       case .holder(let source): look(at: source, now)
       }
@@ -406,11 +417,22 @@ package enum FetchFailure: Hashable, Sendable, CustomStringConvertible {
   case unreachable
   case notGranted
   case absent
+  /// A holder has found other bytes in its store, and dropped them.
   case damaged
+  /// Other bytes came, again and again.
+  case different
   case busy
   case failed
   /// The own store does not take it.
   case store(StoreProblem)
+
+  /// Whether something has changed since the coordinator said who has it: it has to say so anew.
+  package var isNewsOfHolders: Bool {
+    switch self {
+    case .notGranted, .absent, .damaged: true
+    case .unreachable, .different, .busy, .failed, .store: false
+    }
+  }
 
   package var description: String {
     switch self {
@@ -418,6 +440,7 @@ package enum FetchFailure: Hashable, Sendable, CustomStringConvertible {
     case .notGranted: "its holders were not told that it may be read here"
     case .absent: "its holders do not have it any more"
     case .damaged: "what its holders have is damaged"
+    case .different: "other bytes came from its holders, each time"
     case .busy: "its holders have too many readers"
     case .failed: "its holders cannot read it"
     case .store(let problem): problem.text

@@ -113,7 +113,7 @@ extension FuzzCase {
         if generator.bool() {
           apply(.contentsGained([content]), to: at)
         } else if generator.bool() {
-          apply(.contentMissed(content, "by chance"), to: at)
+          apply(.contentMissed(content, "by chance", isNewsOfHolders: content.size % 2 == 0), to: at)
         }
       case .letGo(let digests): apply(.contentsLost(digests), to: at)
       case .forget, .forgetGraph, .dropFetch, .grant, .revoke, .keep: break

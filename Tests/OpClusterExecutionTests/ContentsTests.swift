@@ -83,11 +83,48 @@ import Testing
     #expect(rig.trace() == ["fetch 10 from "])
     rig.order { $0.recalls = [Rig.attempt(0)] }
     #expect(rig.trace() == ["report 2: recalled 0"])
-    rig.apply(.contentMissed(content, "nobody has it"))
+    rig.apply(.contentMissed(content, "nobody has it", isNewsOfHolders: false))
     #expect(rig.trace() == ["report 3: finished 1 cannotStart, finished 2 cannotStart"])
     rig.order(acknowledged: 3)
     #expect(rig.core.counts.assigned == 0)
     #expect(rig.core.counts.unacknowledged == 0)
+  }
+
+  /// The coordinator has to say anew who has it: no attempt fails because of that.
+  @Test func whatHoldersDoNotGiveGivesItsReadersBack() throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.order { orders in
+      orders.dispatches = (0..<2).map { Self.dispatch($0, reading: [content]) }
+    }
+    #expect(rig.trace() == ["fetch 10 from "])
+    rig.apply(.contentMissed(content, "it is not granted", isNewsOfHolders: true))
+    #expect(rig.trace() == ["report 2: recalled 0, recalled 1"])
+    rig.order(acknowledged: 2) { $0.dispatches = [Self.dispatch(2, reading: [content])] }
+    #expect(rig.trace() == ["fetch 10 from "])
+  }
+
+  /// A copy for which nobody waits is fetched, goes on when its last reader leaves, and is told to
+  /// be lost if it does not come.
+  @Test func copies() throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.order { orders in
+      orders.copies = [content]
+      orders.dispatches = [Self.dispatch(0, reading: [content])]
+    }
+    #expect(rig.trace() == ["fetch 10 from "])
+    rig.order { $0.recalls = [Rig.attempt(0)] }
+    #expect(rig.trace() == ["report 2: recalled 0"])
+    rig.apply(.contentMissed(content, "by chance", isNewsOfHolders: true))
+    #expect(rig.trace() == ["report 3: -\(content.digest.short.prefix(2)) "])
+    rig.order { $0.copies = [content] }
+    #expect(rig.trace() == ["fetch 10 from "])
+    rig.apply(.contentsGained([content]))
+    #expect(rig.trace() == ["report 4: +10 "])
+    // It is there.
+    rig.order { $0.copies = [content] }
+    #expect(rig.trace() == [])
   }
 
   @Test func whatNobodyWaitsForIsNotFetched() throws {

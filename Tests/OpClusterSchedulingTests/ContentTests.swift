@@ -353,6 +353,39 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
+  /// A reader that could not fetch from a holder that is not heard is not to blame: it is given what
+  /// it reads again, or that is made again.
+  @Test(arguments: [false, true]) func aReaderOfASilentHolderIsNotToBlame(isHeard: Bool) throws {
+    var world = Self.world()
+    let content = try Self.content(1)
+    Self.made(content, &world)
+    #expect(world.workers[1].assigned.count == 1)
+    for _ in 0..<8 {
+      world.tick(after: .seconds(1))
+      world.report(1)
+      if isHeard { world.report(0) }
+    }
+    func misses() {
+      var result = AttemptResult()
+      result.cause = .cannotStart
+      let attempt = world.workers[1].assigned.removeLast().attempt
+      world.workers[1].outbox.append(.finished(attempt, result))
+      world.report(1)
+    }
+    misses()
+    #expect(world.scheduler.graphs.contains(1) != isHeard)
+    if !isHeard {
+      #expect(world.workers[1].assigned.count == 1, "again, with the holders of now")
+      for _ in 0..<10 {
+        world.tick(after: .seconds(1))
+        world.report(1)
+      }
+      misses()
+      #expect(world.scheduler.contentLine(operation(1, 1)) != nil, "the holder is lost")
+    }
+    #expect(world.brokenInvariant == nil)
+  }
+
   @Test func contentsOfAWorkerAreBounded() throws {
     #expect(HolderIndex().limit == Limits.contentsPerWorker)
     var index = HolderIndex(limit: 2)

@@ -40,6 +40,48 @@ import Testing
     #expect(plan.count == 0)
   }
 
+  @Test("What its holders say that it cannot be had is believed soon, unless bytes come meanwhile")
+  func refusals() {
+    for (refusal, failure) in [
+      (ContentRefusal.notGranted, FetchFailure.notGranted), (.absent, .absent),
+      (.damaged, .damaged), (.busy, .busy), (.failed, .failed),
+    ] {
+      var plan = FetchPlan(patience: .seconds(10))
+      let source = ContentSource(endpoint: "tcp://refuses:1")
+      let content = World.content(1, size: 10)
+      plan.want(content, from: [source], at: .zero)
+      plan.connected(source, at: .zero)
+      var (now, end): (Instant, Instant?) = (.zero, nil)
+      var hasGiven = false
+      while end == nil, now < .zero + .seconds(60) {
+        for action in plan.takeActions() {
+          switch action {
+          case .send(_, .wish(let number, _)):
+            // In between a byte comes: it is there after all.
+            if !hasGiven, now > .zero + .seconds(2) {
+              hasGiven = true
+              _ = plan.take(piece: 1, at: 0, number: number, from: source, at: now)
+            }
+            plan.refused(refusal, number: number, from: source, at: now)
+          case .giveUp(_, let reason):
+            #expect(reason == failure)
+            end = now
+          case .connect(let source): plan.connected(source, at: now)
+          case .close, .send: break
+          }
+        }
+        if let next = plan.nextDeadline, end == nil {
+          now = max(now, next)
+          plan.passTime(at: now)
+        }
+      }
+      let moment = end ?? .distantFuture
+      let isSoon = moment >= .zero + .seconds(4) && moment <= .zero + .seconds(6)
+      #expect(hasGiven && isSoon == failure.isNewsOfHolders, "\(failure) at \(moment)")
+    }
+    #expect(!FetchFailure.unreachable.isNewsOfHolders && !FetchFailure.different.isNewsOfHolders)
+  }
+
   @Test("Alarms do not pile up, however many contents pass through one connection")
   func alarms() {
     var plan = FetchPlan(patience: .seconds(10))

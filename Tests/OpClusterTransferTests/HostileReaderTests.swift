@@ -74,7 +74,7 @@ import Testing
     let liar = try Liar(at: "ipc://\(folder.path)/liar")
     let content = StoredContent(digest: ContentHash.digest(of: someBytes(100)), size: 100)
     #expect(reader.fetcher.fetch(content, from: [ContentSource(endpoint: liar.address)]))
-    #expect(reader.wait(for: content) == .damaged)
+    #expect(reader.wait(for: content) == .different)
     #expect(!reader.store.has(content.digest))
     #expect(reader.store.usage.promised == 0)
     liar.stop()

@@ -123,6 +123,19 @@ extension Scheduler {
     }
   }
 
+  /// Whether nobody who is heard now has something that an operation at this worker reads. Costs
+  /// its inputs and their holders.
+  func lacksHolder(_ id: OperationID, of worker: WorkerID) -> Bool {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    guard mayNeedContents(graph, stage) else { return false }
+    return contentsRead(from: inputs(of: id, stage), graph, stage).contains { content in
+      !holders.workers(with: content.digest).contains { number in
+        number == worker.number || isReadable(number) && !conversations[number].isSuspect
+      }
+    }
+  }
+
   func isReadable(_ number: UInt32) -> Bool {
     workers.contains(number) && conversations[number].peer != nil
       && conversations[number].store != nil

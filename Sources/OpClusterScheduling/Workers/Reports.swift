@@ -173,6 +173,11 @@ extension Scheduler {
     _ id: OperationID, _ result: AttemptResult, by worker: WorkerID, into turn: inout SchedulingTurn
   ) {
     let cell = graphs[id.graph.number].cell(id.index)
+    let couldNotStart = cell.isAssigned && result.cause == .cannotStart && !result.wasStopped
+    if couldNotStart, lacksHolder(id, of: worker) {
+      // Nobody could have given it what it reads: that is no fault of this worker.
+      return commit(.recalled, id, into: &turn)
+    }
     if result.isSuccess, result.output.isEmpty {
       noteStart(of: id, at: worker.number, turn.now)
       if result != .success { state.note(result, of: id, ends: true, by: worker, into: &turn) }

@@ -122,12 +122,12 @@ extension World {
       let sources = workers[at].store.fetches[content.digest]
     else { return false }
     let reader = core.identity.store?.key ?? []
-    let isGiven = sources.contains { source in
-      workers.contains { holder in
-        holder.name == source.endpoint && holder.core != nil
-          && holder.store.contents[content.digest] != nil
-          && holder.store.grants[reader]?.contains(content.digest) == true
-      }
+    let reached = workers.filter { holder in
+      holder.core != nil && sources.contains { $0.endpoint == holder.name }
+    }
+    let isGiven = reached.contains { holder in
+      holder.store.contents[content.digest] != nil
+        && holder.store.grants[reader]?.contains(content.digest) == true
     }
     if isGiven {
       gain(content, at)
@@ -136,7 +136,8 @@ extension World {
       return false
     } else {
       workers[at].store.fetches[content.digest] = nil
-      workers[at].inbox.append(.missed(content))
+      // Who answers says that it does not have it, or has not been told of the reader.
+      workers[at].inbox.append(.missed(content, isNewsOfHolders: !reached.isEmpty))
     }
     return true
   }

@@ -62,7 +62,7 @@ struct Worker {
     case stop
     case gained(StoredContent)
     case lost(ContentDigest)
-    case missed(StoredContent)
+    case missed(StoredContent, isNewsOfHolders: Bool)
   }
   struct Process {
     var attempt: AttemptID

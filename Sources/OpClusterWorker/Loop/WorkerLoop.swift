@@ -294,7 +294,10 @@ final class WorkerLoop {
       switch news {
       case .gained(let content): apply(.contentsGained([content]))
       case .lost(let digests): apply(.contentsLost(digests))
-      case .missed(let content, let failure): apply(.contentMissed(content, failure.description))
+      case .missed(let content, let failure):
+        apply(
+          .contentMissed(
+            content, failure.description, isNewsOfHolders: failure.isNewsOfHolders))
       }
     }
   }

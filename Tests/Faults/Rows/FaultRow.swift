@@ -25,6 +25,7 @@ struct FaultRow: Sendable {
 
   static let all: [FaultRow] =
     attacks + processRows + standstillRows + diskRows + storageRows + networkRows + fileRows
+    + transferRows
     + clockRows
     + hostileRows
     + boundRows + unitRows

@@ -24,6 +24,8 @@ struct LinkShape: Sendable {
   /// The share of messages to the far side after which a recorded one, of whatever connection, is
   /// sent again; the same share is sent twice, and as many after the next one.
   var replay = 0.0
+  /// The share of pieces from the far side in which one bit is another.
+  var flips = 0.0
 }
 
 final class Relay: Sendable {
@@ -34,6 +36,7 @@ final class Relay: Sendable {
     var shape = LinkShape()
     var isOver = false
     var passed = 0
+    var flipped = 0
   }
   private let state = Mutex(State())
   /// What passes and what is said again.
@@ -59,6 +62,12 @@ final class Relay: Sendable {
   }
   /// Bytes so far, both directions.
   var passed: Int { state.withLock { $0.passed } }
+  /// Bits so far.
+  var flipped: Int { state.withLock { $0.flipped } }
+  fileprivate func flip(_ bytes: inout ArraySlice<UInt8>) {
+    bytes[Int.random(in: bytes.indices)] ^= 1 << UInt8.random(in: 0..<8)
+    state.withLock { $0.flipped += 1 }
+  }
   func end() { state.withLock { $0.isOver = true } }
   fileprivate var isOver: Bool { state.withLock { $0.isOver } }
   fileprivate func pass(_ bytes: Int) { state.withLock { $0.passed += bytes } }
@@ -134,7 +143,12 @@ private struct RelayLoop {
           connections[at].out.pieces.append((now, late[...]))
           connections[at].out.queued += late.count
         }
+        let known = connections[at].back.pieces.count
         Self.read(far, &connections[at].back, shape, now)
+        for piece in connections[at].back.pieces.indices.dropFirst(known)
+        where Double.random(in: 0..<1) < shape.flips {
+          relay.flip(&connections[at].back.pieces[piece].bytes)
+        }
         relay.pass(Self.write(far, &connections[at].out, now))
         relay.pass(Self.write(near, &connections[at].back, now))
       }
