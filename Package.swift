@@ -397,6 +397,7 @@ let package = Package(
       name: "FaultRows",
       dependencies: [
         "RealCluster", "FaultOperation", "MessageGenerators", "opcoord", "opworker", "opbatch",
+        "opexampleworker",
         "OpClusterClient", "OpClusterKeys", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
         "CZeroMQ",
         "OpClusterModel", arguments,

@@ -19,9 +19,7 @@ public enum LocalFile {
   /// Writes a file as a whole or not at all, so that a repeated attempt finds no partial one.
   /// Creates missing folders.
   public static func write(_ bytes: [UInt8], to path: String) throws {
-    if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
-      try makeFolder(String(path[..<slash]))
-    }
+    try makeFolder(ofFile: path)
     try Data(bytes).write(to: URL(filePath: path), options: .atomic)
   }
 
@@ -29,6 +27,11 @@ public enum LocalFile {
   public static func rename(_ draft: String, to path: String) throws {
     try? FileManager.default.removeItem(atPath: path)
     try FileManager.default.moveItem(atPath: draft, toPath: path)
+  }
+
+  static func makeFolder(ofFile path: String) throws {
+    guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return }
+    try makeFolder(String(path[..<slash]))
   }
 
   public static func makeFolder(_ path: String) throws {

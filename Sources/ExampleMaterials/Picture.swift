@@ -1,5 +1,7 @@
 // A picture in memory for the image example. Plain values; any thread.
-// Operations hand pictures on as files (`PictureFiles.swift`).
+// Operations hand pictures on as values; `PictureFiles` reads and writes files.
+
+import FoundationEssentials
 
 /// A picture of 8 bits each of red, green and blue per pixel, row by row from the top.
 /// Values: a filter works on a copy of its own.
@@ -115,4 +117,28 @@ public struct Colour: Hashable, Sendable {
 public struct MaterialError: Error, Hashable, Sendable, CustomStringConvertible {
   public var description: String
   public init(_ description: String) { self.description = description }
+}
+
+extension Picture: Codable {
+  private enum Key: CodingKey { case width, height, pixels }
+
+  /// Pixels as Base64: a list of numbers would be three times as long.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(width, forKey: .width)
+    try container.encode(height, forKey: .height)
+    try container.encode(Data(bytes).base64EncodedString(), forKey: .pixels)
+  }
+
+  /// - Throws: `MaterialError` if the pixels are not those of such a picture.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: Key.self)
+    let text = try container.decode(String.self, forKey: .pixels)
+    guard let pixels = Data(base64Encoded: text) else {
+      throw MaterialError("the pixels of a picture are not in Base64")
+    }
+    self = try Picture(
+      width: try container.decode(Int.self, forKey: .width),
+      height: try container.decode(Int.self, forKey: .height), bytes: [UInt8](pixels))
+  }
 }

@@ -1,7 +1,4 @@
-// Pictures in files: PNG by libpng's simplified API, and PPM, which contains plain pixels. The only
-// file that uses libpng. Any thread.
-// PPM holds pixels as they are: operations hand them on in it, since writing PNG again and again
-// would cost more than the filter.
+// Pictures in files: PNG by libpng's simplified API. The only file that uses libpng. Any thread.
 
 import CPNG
 import FoundationEssentials
@@ -32,9 +29,10 @@ extension Picture {
     try self.init(width: width, height: height, bytes: bytes)
   }
 
-  /// Writes the file as a whole or not at all.
+  /// Writes the file as a whole or not at all, and makes the folders that are missing.
   /// The draft has a name of its own, so that two attempts do not write one file.
   public func writePNG(to path: String) throws {
+    try LocalFile.makeFolder(ofFile: path)
     let draft = "\(path).\(UInt32.random(in: 0 ... .max)).draft"
     var image = unsafe png_image()
     unsafe image.version = UInt32(PNG_IMAGE_VERSION)
@@ -52,23 +50,5 @@ extension Picture {
     unsafe withUnsafeBytes(of: image.message) { bytes in
       unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
     }
-  }
-
-  /// - Throws: `MaterialError` for a file that `writePPM` has not written.
-  public init(ppm path: String) throws {
-    // Only the one form that `writePPM` makes: three numbers, and no comments.
-    let file = try LocalFile.bytes(of: path)
-    let head = file.prefix(64).split(
-      maxSplits: 4, omittingEmptySubsequences: false, whereSeparator: { $0 == 10 || $0 == 32 })
-    guard head.count == 5, Array(head[0]) == Array("P6".utf8),
-      let width = Int(String(decoding: head[1], as: UTF8.self)),
-      let height = Int(String(decoding: head[2], as: UTF8.self))
-    else { throw MaterialError("\(path) is not a PPM file of ours") }
-    try self.init(width: width, height: height, bytes: Array(file[head[4].startIndex...]))
-  }
-
-  /// Lines in the order of the picture, three bytes a pixel.
-  public func writePPM(to path: String) throws {
-    try LocalFile.write(Array("P6\n\(width) \(height)\n255\n".utf8) + bytes, to: path)
   }
 }

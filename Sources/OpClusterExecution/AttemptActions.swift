@@ -355,12 +355,13 @@ extension ExecutionCore {
   /// elsewhere.
   static func outcome(_ result: AttemptResult, isCancelled: Bool) -> Outcome? {
     if isCancelled || result.wasStopped { return .cancelled }
+    if result.couldNotStart { return nil }
     switch result.cause {
     case .none: return .succeeded
     case .timeout: return .timedOut
     case .workerStopped, .unknownType, .lost, .cannotStart: return nil
     case .failed, .signal, .outOfMemory, .badArgument, .missingInput, .inputUnavailable,
-      .badOutput:
+      .badOutput, .storeFull:
       return .failed
     }
   }

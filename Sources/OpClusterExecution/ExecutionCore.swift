@@ -125,11 +125,11 @@ public struct ExecutionCore: Sendable {
     case .leave: beginLeaving(at: now)
     case .contentsGained(let contents): gained(contents, at: now, into: &effects)
     case .contentsLost(let digests): lost(digests, at: now, into: &effects)
-    case .contentMissed(let content, let reason, let isNewsOfHolders):
-      if isNewsOfHolders {
-        giveBackReaders(of: content.digest, at: now, into: &effects)
-      } else {
-        missed(content, reason, at: now, into: &effects)
+    case .contentMissed(let content, let reason, let miss):
+      switch miss {
+      case .holdersChanged: giveBackReaders(of: content.digest, at: now, into: &effects)
+      case .storeFull: missed(content, .storeFull, reason, at: now, into: &effects)
+      case .unreachable: missed(content, .cannotStart, reason, at: now, into: &effects)
       }
     case .slept:
       link.forgetContact()

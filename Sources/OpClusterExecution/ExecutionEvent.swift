@@ -53,10 +53,7 @@ public enum ExecutionEvent: Sendable {
   /// The store does not have these contents any more.
   case contentsLost([ContentDigest])
   /// A content that was to be fetched will not come; the reason is for people.
-  ///
-  /// - Parameter isNewsOfHolders: Because something has changed since the coordinator said who has
-  ///   it: who waits for it is given back, and the coordinator says anew.
-  case contentMissed(StoredContent, String, isNewsOfHolders: Bool)
+  case contentMissed(StoredContent, String, ContentMiss)
   /// The machine has slept: messages heard before prove nothing about now (G16).
   case slept
   /// Stop in good order: ask everything to stop, report it, say goodbye.
@@ -158,4 +155,15 @@ public struct ExecutionCounts: Hashable, Sendable {
   public var late: UInt64 = 0
   /// Conversations begun.
   public var conversations: UInt64 = 0
+}
+
+/// Why a content did not come.
+public enum ContentMiss: Hashable, Sendable, CaseIterable {
+  /// Something has changed since the coordinator said who has it: who waits for it is given back,
+  /// and the coordinator says anew.
+  case holdersChanged
+  /// The own store has no room for it.
+  case storeFull
+  /// It cannot be reached from here.
+  case unreachable
 }

@@ -170,7 +170,7 @@ extension ExecutionCore {
 
   /// A content will not come: who waits for it cannot start here.
   mutating func missed(
-    _ content: StoredContent, _ reason: String, at now: Instant,
+    _ content: StoredContent, _ cause: FailureCause, _ reason: String, at now: Instant,
     into effects: inout [ExecutionEffect]
   ) {
     contents.endCopy(content.digest, hasCome: false)
@@ -178,7 +178,7 @@ extension ExecutionCore {
     where waitsForContents(ticket) {
       let slot = ticket.slot
       var result = AttemptResult()
-      result.cause = .cannotStart
+      result.cause = cause
       result.diagnostic =
         "an input of \(content.size) bytes (\(content.digest.short)) did not come to worker "
         + "'\(identity.name)': \(reason)"

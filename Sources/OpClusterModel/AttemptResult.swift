@@ -29,4 +29,8 @@ public struct AttemptResult: Hashable, Sendable {
 
   public static let success = AttemptResult()
   public var isSuccess: Bool { cause == .none && !wasStopped }
+  /// Whether its worker could not begin it, and another one may: what it needs is missing there.
+  package var couldNotStart: Bool {
+    cause == .cannotStart || cause == .storeFull && startedAt == .unknown
+  }
 }

@@ -134,4 +134,7 @@ public enum FailureCause: UInt8, Sendable, CaseIterable {
   /// What a dependency left lay in the store of a worker that is gone, and nobody else has it
   /// (S140).
   case inputUnavailable
+  /// The store of its worker has no room for what it left; or for what it reads, if it has not
+  /// begun, and then another worker is tried.
+  case storeFull
 }

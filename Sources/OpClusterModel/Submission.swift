@@ -107,7 +107,8 @@ public struct OperationTemplate: Hashable, Sendable {
   public var isReusable = false
   /// Whether it may run once more after it has succeeded, if what it left is lost (S153).
   public var isReproducible = true
-  /// The stores of workers in which its files and large values are to lie, 1…`Limits.replicas`.
+  /// The stores of workers in which its files and large values are to lie, and the submitter's
+  /// files that it reads: 1…`Limits.replicas`.
   public var replicas: UInt8 = 1
 
   public init(name: String, count: UInt32 = 1, work: Work) {

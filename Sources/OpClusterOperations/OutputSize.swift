@@ -19,7 +19,7 @@ extension AttemptResult {
       return (result, [content])
     } catch {
       result.output = []
-      result.cause = .badOutput
+      result.cause = error is StoreIsFull ? .storeFull : .badOutput
       result.diagnostic = CodingText.clip("its output was not kept: \(error)")
       return (result, [])
     }
@@ -51,9 +51,15 @@ extension AttemptResult {
       result.output = Wire.encode(output: opened)
       return (result, [content])
     } catch {
-      result.cause = .badOutput
+      result.cause = error is StoreIsFull ? .storeFull : .badOutput
       result.diagnostic = CodingText.clip("its output was not kept: \(error)")
       return (result, [])
     }
   }
+}
+
+/// The store of the worker, or its disk, has no room for what was left.
+package struct StoreIsFull: Error, CustomStringConvertible {
+  package let description: String
+  package init(_ description: String) { self.description = description }
 }

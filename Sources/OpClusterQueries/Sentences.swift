@@ -37,6 +37,7 @@ extension AttemptResult {
       case .unknownType: "is of a type that the worker does not have"
       case .missingInput: "lacked an output of a dependency"
       case .inputUnavailable: "needed an output that no worker has any more"
+      case .storeFull: "had no room in its worker's store"
       case .badOutput: "left outputs that are too large or malformed"
       case .workerStopped: "ended with its worker's orderly stop"
       }

@@ -1,5 +1,6 @@
 // What can be wrong with a store or with a content. Plain values.
 
+import Glibc
 package import OpClusterFolders
 package import OpClusterModel
 package import OpClusterSystem
@@ -17,6 +18,15 @@ package enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
   case different(expected: StoredContent, found: StoredContent)
   case folder(FolderError)
   case machine(SystemError)
+
+  /// Whether it is only a lack of room, of the store or of its disk.
+  package var isLackOfRoom: Bool {
+    switch self {
+    case .full: true
+    case .machine(let error): error.code == ENOSPC || error.code == EDQUOT
+    case .absent, .damaged, .different, .folder: false
+    }
+  }
 
   package var description: String {
     switch self {

@@ -451,5 +451,5 @@ package enum FetchFailure: Hashable, Sendable, CustomStringConvertible {
 /// What the own store says, in words; whether it is only a lack of room.
 package struct StoreProblem: Hashable, Sendable {
   package var text: String
-  package var isFull: Bool
+  package var isLackOfRoom: Bool
 }

@@ -238,7 +238,7 @@ final class FetcherLoop {
 extension StoreProblem {
   init(_ error: StoreError) {
     text = error.description
-    if case .full = error { isFull = true } else { isFull = false }
+    isLackOfRoom = error.isLackOfRoom
   }
 }
 

@@ -90,7 +90,7 @@ struct RunSum: AsyncParsableCommand {
   }
 }
 
-/// Pixels stay in files of the output folder, which every worker must see.
+/// The pictures go from worker to worker; those that load and write see the two folders.
 struct RunImages: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "images", abstract: "Make a miniature world of every PNG file of a folder.")

@@ -113,7 +113,8 @@ extension FuzzCase {
         if generator.bool() {
           apply(.contentsGained([content]), to: at)
         } else if generator.bool() {
-          apply(.contentMissed(content, "by chance", isNewsOfHolders: content.size % 2 == 0), to: at)
+          let miss: ContentMiss = content.size % 2 == 0 ? .unreachable : .holdersChanged
+          apply(.contentMissed(content, "by chance", miss), to: at)
         }
       case .letGo(let digests): apply(.contentsLost(digests), to: at)
       case .forget, .forgetGraph, .dropFetch, .grant, .revoke, .keep: break

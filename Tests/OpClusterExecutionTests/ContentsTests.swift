@@ -83,7 +83,7 @@ import Testing
     #expect(rig.trace() == ["fetch 10 from "])
     rig.order { $0.recalls = [Rig.attempt(0)] }
     #expect(rig.trace() == ["report 2: recalled 0"])
-    rig.apply(.contentMissed(content, "nobody has it", isNewsOfHolders: false))
+    rig.apply(.contentMissed(content, "nobody has it", .unreachable))
     #expect(rig.trace() == ["report 3: finished 1 cannotStart, finished 2 cannotStart"])
     rig.order(acknowledged: 3)
     #expect(rig.core.counts.assigned == 0)
@@ -98,7 +98,7 @@ import Testing
       orders.dispatches = (0..<2).map { Self.dispatch($0, reading: [content]) }
     }
     #expect(rig.trace() == ["fetch 10 from "])
-    rig.apply(.contentMissed(content, "it is not granted", isNewsOfHolders: true))
+    rig.apply(.contentMissed(content, "it is not granted", .holdersChanged))
     #expect(rig.trace() == ["report 2: recalled 0, recalled 1"])
     rig.order(acknowledged: 2) { $0.dispatches = [Self.dispatch(2, reading: [content])] }
     #expect(rig.trace() == ["fetch 10 from "])
@@ -116,7 +116,7 @@ import Testing
     #expect(rig.trace() == ["fetch 10 from "])
     rig.order { $0.recalls = [Rig.attempt(0)] }
     #expect(rig.trace() == ["report 2: recalled 0"])
-    rig.apply(.contentMissed(content, "by chance", isNewsOfHolders: true))
+    rig.apply(.contentMissed(content, "by chance", .holdersChanged))
     #expect(rig.trace() == ["report 3: -\(content.digest.short.prefix(2)) "])
     rig.order { $0.copies = [content] }
     #expect(rig.trace() == ["fetch 10 from "])

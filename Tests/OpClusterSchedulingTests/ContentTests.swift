@@ -386,6 +386,23 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
+  /// A store without room for what is read is one worker's trouble; for what was left, the end.
+  @Test(arguments: [false, true]) func aFullStore(hasRun: Bool) throws {
+    var world = Self.world(["a", "b", "c"])
+    Self.made(try Self.content(1), &world)
+    let at = world.workers[1].assigned.isEmpty ? 2 : 1
+    var result = AttemptResult()
+    result.cause = .storeFull
+    if hasRun { result.startedAt = WallTime(milliseconds: 1) }
+    #expect(result.couldNotStart != hasRun)
+    let attempt = world.workers[at].assigned.removeLast().attempt
+    world.workers[at].outbox.append(.finished(attempt, result))
+    world.report(at)
+    #expect(world.workers[3 - at].assigned.count == (hasRun ? 0 : 1))
+    #expect(world.scheduler.graphs.contains(1) != hasRun)
+    #expect(world.brokenInvariant == nil)
+  }
+
   @Test func contentsOfAWorkerAreBounded() throws {
     #expect(HolderIndex().limit == Limits.contentsPerWorker)
     var index = HolderIndex(limit: 2)

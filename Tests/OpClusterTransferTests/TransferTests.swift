@@ -140,7 +140,7 @@ import Testing
       Issue.record("a content came into a store without room")
       return
     }
-    #expect(problem.isFull)
+    #expect(problem.isLackOfRoom)
     #expect(problem.text.contains("1001 bytes are wanted"))
   }
 

@@ -64,7 +64,9 @@ package final class AttemptStore: Sendable {
               name: found.name, path: found.path, isExecutable: found.isExecutable,
               content: try keepFile(descriptor)))
         } catch {
-          throw .badOutput("the output file '\(found.place)' was not kept: \(error)")
+          throw AttemptProblem(
+            cause: error is StoreIsFull ? .storeFull : .badOutput,
+            message: "the output file '\(found.place)' was not kept: \(error)")
         }
       }
       var fitting = result

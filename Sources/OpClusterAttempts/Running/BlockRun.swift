@@ -138,7 +138,7 @@ struct BlockRun {
     case .signal: end = "ended by signal \(result.signal)"
     case .failed where result.exitStatus != 0: end = "exit status \(result.exitStatus)"
     case .none, .failed, .outOfMemory, .lost, .cannotStart, .badArgument, .unknownType,
-      .missingInput, .inputUnavailable, .badOutput, .workerStopped:
+      .missingInput, .inputUnavailable, .badOutput, .storeFull, .workerStopped:
       end = ""
     }
     let text = end.isEmpty || result.diagnostic.isEmpty ? end : end + ": "

@@ -76,6 +76,7 @@ extension FailureCause {
     case .unknownType: "unknown_type"
     case .missingInput: "missing_input"
     case .inputUnavailable: "input_unavailable"
+    case .storeFull: "store_full"
     case .badOutput: "bad_output"
     case .workerStopped: "worker_stopped"
     }
@@ -95,6 +96,7 @@ extension FailureCause {
     case .unknownType: "no such operation type at the worker"
     case .missingInput: "an output that it needs is absent"
     case .inputUnavailable: "no worker has an output that it needs"
+    case .storeFull: "no room in its worker's store"
     case .badOutput: "its outputs are too large or malformed"
     case .workerStopped: "its worker stopped in good order"
     }
@@ -105,7 +107,7 @@ extension FailureCause {
     switch self {
     case .none, .failed, .timeout, .signal, .outOfMemory, .badOutput: true
     case .lost, .cannotStart, .badArgument, .unknownType, .missingInput, .inputUnavailable,
-      .workerStopped:
+      .storeFull, .workerStopped:
       false
     }
   }

@@ -19,6 +19,8 @@ struct ContentDeadline: Comparable, Sendable {
 struct ContentWaits: Sendable {
   /// With the moment until which each waits.
   private(set) var byContent: [ContentDigest: [OperationID: Instant]] = [:]
+  /// The content that each waits for last.
+  private var contents: [OperationID: ContentDigest] = [:]
   private var deadlines: Heap<ContentDeadline> = []
   /// The contents that are waited for until an operation has run again.
   private var recomputed: [OperationID: Set<ContentDigest>] = [:]
@@ -28,6 +30,7 @@ struct ContentWaits: Sendable {
 
   mutating func wait(_ id: OperationID, for digest: ContentDigest, until moment: Instant) {
     byContent[digest, default: [:]][id] = moment
+    contents[id] = digest
     deadlines.insert(ContentDeadline(until: moment, operation: id, digest: digest))
   }
 
@@ -36,6 +39,7 @@ struct ContentWaits: Sendable {
     _ id: OperationID, for digest: ContentDigest, untilRecomputed origin: OperationID
   ) {
     byContent[digest, default: [:]][id] = .distantFuture
+    contents[id] = digest
     recomputed[origin, default: []].insert(digest)
   }
 
@@ -48,7 +52,9 @@ struct ContentWaits: Sendable {
 
   /// Those that wait for it, in order.
   mutating func take(_ digest: ContentDigest) -> [OperationID] {
-    byContent.removeValue(forKey: digest).map { $0.keys.sorted() } ?? []
+    let waiting = byContent.removeValue(forKey: digest).map { $0.keys.sorted() } ?? []
+    for id in waiting where contents[id] == digest { contents[id] = nil }
+    return waiting
   }
 
   /// Those whose time is over, at most so many.
@@ -59,14 +65,14 @@ struct ContentWaits: Sendable {
       guard byContent[first.digest]?[first.operation] == first.until else { continue }
       byContent[first.digest]?[first.operation] = nil
       if byContent[first.digest]?.isEmpty == true { byContent[first.digest] = nil }
+      if contents[first.operation] == first.digest { contents[first.operation] = nil }
       due.append(first)
     }
     return due
   }
 
-  func digest(of id: OperationID) -> ContentDigest? {
-    byContent.first { $0.value[id] != nil }?.key
-  }
+  /// What an operation waits for; nil: nothing.
+  func digest(of id: OperationID) -> ContentDigest? { contents[id] }
 }
 
 /// A content that a worker was told of in this turn, or has told of.

@@ -105,7 +105,7 @@ extension Scheduler {
     case .finished(_, let result):
       let isUnbegun = graphs[id.graph.number].cell(id.index).isAssigned
       conclude(id, result, by: worker, into: &turn)
-      return result.cause == .cannotStart ? .none : isUnbegun ? .atOnce : .later
+      return result.couldNotStart ? .none : isUnbegun ? .atOnce : .later
     case .recalled:
       if graphs[id.graph.number].cell(id.index).isAssigned { commit(.recalled, id, into: &turn) }
     case .progress(_, let fraction, let text):
@@ -173,7 +173,7 @@ extension Scheduler {
     _ id: OperationID, _ result: AttemptResult, by worker: WorkerID, into turn: inout SchedulingTurn
   ) {
     let cell = graphs[id.graph.number].cell(id.index)
-    let couldNotStart = cell.isAssigned && result.cause == .cannotStart && !result.wasStopped
+    let couldNotStart = cell.isAssigned && result.couldNotStart && !result.wasStopped
     if couldNotStart, lacksHolder(id, of: worker) {
       // Nobody could have given it what it reads: that is no fault of this worker.
       return commit(.recalled, id, into: &turn)
@@ -207,7 +207,7 @@ extension Scheduler {
     state.note(result, of: id, ends: isFinal, by: worker, into: &turn)
     if isFinal {
       // Recalled: the worker could not know that no other worker would try it.
-      if result.cause == .cannotStart { state.recallAhead(of: id, into: &turn) }
+      if result.couldNotStart { state.recallAhead(of: id, into: &turn) }
       commit(.finished(id, state.withinRoom(result, of: id)), into: &turn)
       noteReusable(id, into: &turn)
       noteRecomputed(id, into: &turn)
@@ -256,6 +256,7 @@ extension AttemptResult {
   fileprivate var hasRun: Bool {
     switch cause {
     case .none, .failed, .timeout, .signal, .outOfMemory, .badOutput: !wasStopped
+    case .storeFull: !couldNotStart
     case .lost, .cannotStart, .badArgument, .unknownType, .missingInput, .inputUnavailable,
       .workerStopped:
       false

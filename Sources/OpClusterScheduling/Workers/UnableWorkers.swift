@@ -17,7 +17,7 @@ extension Scheduler {
   mutating func tryElsewhere(
     _ id: OperationID, _ result: AttemptResult, after worker: WorkerID, at now: Instant
   ) -> Bool {
-    guard result.cause == .cannotStart, !result.wasStopped else { return false }
+    guard result.couldNotStart, !result.wasStopped else { return false }
     let graph = id.graph.number
     let first = firstOfStage(id)
     var unable = graphs[graph].unable[id.index] ?? []

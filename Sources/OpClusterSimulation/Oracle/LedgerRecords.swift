@@ -360,6 +360,7 @@ extension ShadowLedger {
     defer { close(id, .ended) }
     if let template = template(of: id), template.work == .nothing { return }
     let attempt = AttemptID(operation: id, attempt: self[id].attempt)
+    if result.couldNotStart { return }
     switch result.cause {
     // No process has ended by these.
     case .lost, .missingInput, .inputUnavailable, .cannotStart, .unknownType: return

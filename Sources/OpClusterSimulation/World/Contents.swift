@@ -137,7 +137,8 @@ extension World {
     } else {
       workers[at].store.fetches[content.digest] = nil
       // Who answers says that it does not have it, or has not been told of the reader.
-      workers[at].inbox.append(.missed(content, isNewsOfHolders: !reached.isEmpty))
+      workers[at].inbox.append(
+        .missed(content, reached.isEmpty ? .unreachable : .holdersChanged))
     }
     return true
   }

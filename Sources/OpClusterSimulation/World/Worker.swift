@@ -62,7 +62,7 @@ struct Worker {
     case stop
     case gained(StoredContent)
     case lost(ContentDigest)
-    case missed(StoredContent, isNewsOfHolders: Bool)
+    case missed(StoredContent, ContentMiss)
   }
   struct Process {
     var attempt: AttemptID

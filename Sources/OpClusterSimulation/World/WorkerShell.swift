@@ -126,10 +126,9 @@ extension World {
       case .stop: apply(.stop, at)
       case .gained(let content): apply(.contentsGained([content]), at)
       case .lost(let digest): apply(.contentsLost([digest]), at)
-      case .missed(let content, let isNewsOfHolders):
-        if !isNewsOfHolders { noteMissed(content, at) }
-        apply(
-          .contentMissed(content, "nobody gives it", isNewsOfHolders: isNewsOfHolders), at)
+      case .missed(let content, let miss):
+        if miss != .holdersChanged { noteMissed(content, at) }
+        apply(.contentMissed(content, "nobody gives it", miss), at)
       }
     }
   }

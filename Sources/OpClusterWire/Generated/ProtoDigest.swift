@@ -5,6 +5,6 @@ enum ProtoDigest {
   static let client = "3707044495 21270"
   static let content = "1266286253 2627"
   static let journal = "2119845420 8607"
-  static let submission = "540782752 23900"
+  static let submission = "395783406 23933"
   static let worker = "1648457504 10259"
 }

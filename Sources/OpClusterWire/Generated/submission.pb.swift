@@ -317,6 +317,7 @@ nonisolated enum ProtoFailureCause: SwiftProtobuf.Enum, Swift.CaseIterable {
   case badOutput // = 11
   case workerStopped // = 12
   case inputUnavailable // = 13
+  case storeFull // = 14
   case UNRECOGNIZED(Int)
 
   init() {
@@ -339,6 +340,7 @@ nonisolated enum ProtoFailureCause: SwiftProtobuf.Enum, Swift.CaseIterable {
     case 11: self = .badOutput
     case 12: self = .workerStopped
     case 13: self = .inputUnavailable
+    case 14: self = .storeFull
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -359,6 +361,7 @@ nonisolated enum ProtoFailureCause: SwiftProtobuf.Enum, Swift.CaseIterable {
     case .badOutput: return 11
     case .workerStopped: return 12
     case .inputUnavailable: return 13
+    case .storeFull: return 14
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -379,6 +382,7 @@ nonisolated enum ProtoFailureCause: SwiftProtobuf.Enum, Swift.CaseIterable {
     .badOutput,
     .workerStopped,
     .inputUnavailable,
+    .storeFull,
   ]
 
 }
@@ -2899,7 +2903,7 @@ nonisolated extension ProtoWorkKind: SwiftProtobuf._ProtoNameProviding {
 }
 
 nonisolated extension ProtoFailureCause: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0FAILURE_CAUSE_UNSPECIFIED\0\u{1}FAILURE_CAUSE_NONE\0\u{1}FAILURE_CAUSE_FAILED\0\u{1}FAILURE_CAUSE_TIMEOUT\0\u{1}FAILURE_CAUSE_SIGNAL\0\u{1}FAILURE_CAUSE_OUT_OF_MEMORY\0\u{1}FAILURE_CAUSE_LOST\0\u{1}FAILURE_CAUSE_CANNOT_START\0\u{1}FAILURE_CAUSE_BAD_ARGUMENT\0\u{1}FAILURE_CAUSE_UNKNOWN_TYPE\0\u{1}FAILURE_CAUSE_MISSING_INPUT\0\u{1}FAILURE_CAUSE_BAD_OUTPUT\0\u{1}FAILURE_CAUSE_WORKER_STOPPED\0\u{1}FAILURE_CAUSE_INPUT_UNAVAILABLE\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0FAILURE_CAUSE_UNSPECIFIED\0\u{1}FAILURE_CAUSE_NONE\0\u{1}FAILURE_CAUSE_FAILED\0\u{1}FAILURE_CAUSE_TIMEOUT\0\u{1}FAILURE_CAUSE_SIGNAL\0\u{1}FAILURE_CAUSE_OUT_OF_MEMORY\0\u{1}FAILURE_CAUSE_LOST\0\u{1}FAILURE_CAUSE_CANNOT_START\0\u{1}FAILURE_CAUSE_BAD_ARGUMENT\0\u{1}FAILURE_CAUSE_UNKNOWN_TYPE\0\u{1}FAILURE_CAUSE_MISSING_INPUT\0\u{1}FAILURE_CAUSE_BAD_OUTPUT\0\u{1}FAILURE_CAUSE_WORKER_STOPPED\0\u{1}FAILURE_CAUSE_INPUT_UNAVAILABLE\0\u{1}FAILURE_CAUSE_STORE_FULL\0")
 }
 
 nonisolated extension ProtoAllowedFailures: SwiftProtobuf._ProtoNameProviding {

@@ -295,9 +295,7 @@ final class WorkerLoop {
       case .gained(let content): apply(.contentsGained([content]))
       case .lost(let digests): apply(.contentsLost(digests))
       case .missed(let content, let failure):
-        apply(
-          .contentMissed(
-            content, failure.description, isNewsOfHolders: failure.isNewsOfHolders))
+        apply(.contentMissed(content, failure.description, failure.miss))
       }
     }
   }

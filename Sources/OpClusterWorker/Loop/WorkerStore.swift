@@ -4,7 +4,9 @@
 import Glibc
 import Logging
 import OpClusterAttempts
+import OpClusterExecution
 import OpClusterModel
+import OpClusterOperations
 import OpClusterStore
 import OpClusterSystem
 import OpClusterTransfer
@@ -76,10 +78,25 @@ final class WorkerStore {
       endpoint: Self.reachable(server.endpoint, configuration),
       key: endpoint.transport == .tcp ? keys?.publicKey.bytes ?? [] : [])
     forAttempts = AttemptStore(
-      keepBytes: { [store] in try store.add($0) },
-      keepFile: { [store] in try store.add(file: $0) },
+      keepBytes: { [store] bytes in
+        try Self.kept { () throws(StoreError) in try store.add(bytes) }
+      },
+      keepFile: { [store] file in
+        try Self.kept { () throws(StoreError) in try store.add(file: file) }
+      },
       link: { [store] in try store.link($0, to: $1, isExecutable: $2) })
     checkFound()
+  }
+
+  /// For attempts a lack of room is an end of its own.
+  private static func kept(
+    _ keep: () throws(StoreError) -> StoredContent
+  ) throws -> StoredContent {
+    do throws(StoreError) {
+      return try keep()
+    } catch {
+      throw error.isLackOfRoom ? StoreIsFull(error.description) : error
+    }
   }
 
   /// What was here before is told once it has been compared with its digests.
@@ -164,5 +181,14 @@ final class WorkerStore {
   func end() {
     server.end()
     fetcher.end()
+  }
+}
+
+extension FetchFailure {
+  /// What follows for those who wait.
+  var miss: ContentMiss {
+    if isNewsOfHolders { return .holdersChanged }
+    if case .store(let problem) = self, problem.isLackOfRoom { return .storeFull }
+    return .unreachable
   }
 }

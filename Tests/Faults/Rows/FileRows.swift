@@ -1,16 +1,22 @@
-// The rows of section files: F64. Hosts share no disk, and workers die with theirs.
+// The rows of section files: F64 and F69. Hosts share no disk, and workers die with theirs.
 
 import FoundationEssentials
 import Glibc
 import OpClusterModel
 import RealCluster
+import Synchronization
 
 let fileRows: [FaultRow] = [
   FaultRow(
     number: "F64", name: "workers die with their stores", promise: "G41 G42 S153",
     injection:
       "KILL of one of three workers that share no disk, its store removed, again and again",
-    isShort: true, run: lostStores)
+    isShort: true, run: lostStores),
+  FaultRow(
+    number: "F69", name: "pictures and words on workers that die", promise: "G41 G42 S140 S153",
+    injection:
+      "KILL of one of three workers that share no disk, its store removed, during other work",
+    isShort: true, run: lostPictures),
 ]
 
 /// A recorded workflow whose files travel leaves the same bytes, whatever is killed meanwhile.
@@ -20,14 +26,7 @@ private func lostStores(_ trial: Trial) async throws {
   // What a second of the record takes; bytes do not depend on it.
   let time = trial.scale.isShort ? 0.01 : 0.1
   let quiet = try await Workflow.run(on: trial.shape(workers: 1), size, 0) { _, _ in }
-  let shape: Cluster.Shape
-  if Surroundings.hasOwnMounts, Surroundings.program("ip") != nil {
-    shape = try Hosts(workers: 3).shape(of: trial)
-    trial.note("each daemon has a network namespace of its own")
-  } else {
-    shape = trial.shape(workers: 3)
-    trial.note("the workers share one network: namespaces need root")
-  }
+  let shape = try apart(trial)
   let pause = trial.scale.isShort ? 1.0 : 20.0
   let start = Moment.now
   let stormy = try await Workflow.run(on: shape, size, time) { cluster, hasEnded in
@@ -38,15 +37,7 @@ private func lostStores(_ trial: Trial) async throws {
         if try await hasEnded() { return }
         try await Task.sleep(for: .milliseconds(50))
       }
-      let worker = "w\(round % 3 + 1)"
-      try await cluster.kill(worker)
-      // What it ran may still write while it is being ended.
-      try await eventually("the folder of \(worker) is gone") {
-        try? FileManager.default.removeItem(atPath: "\(cluster.folder)/scratch-\(worker)")
-        return !FileManager.default.fileExists(atPath: "\(cluster.folder)/scratch-\(worker)")
-      }
-      trial.injected("worker killed, its store removed")
-      try cluster.startWorker(worker)
+      try await bury("w\(round % 3 + 1)", cluster, trial)
     }
   }
   trial.note("\(Moment.text(Moment.now.seconds(since: start))) s")
@@ -58,6 +49,113 @@ private func lostStores(_ trial: Trial) async throws {
     stormy.files == quiet.files && quiet.files.count > 50,
     "of \(quiet.files.count) files \(Set(quiet.files).subtracting(stormy.files).count) are others")
 }
+
+/// Three workers, each with a network of its own where that is possible.
+private func apart(_ trial: Trial) throws -> Cluster.Shape {
+  if Surroundings.hasOwnMounts, Surroundings.program("ip") != nil {
+    trial.note("each daemon has a network namespace of its own")
+    return try Hosts(workers: 3).shape(of: trial)
+  }
+  trial.note("the workers share one network: namespaces need root")
+  return trial.shape(workers: 3)
+}
+
+/// Kills a worker, removes all that it had, and starts it again.
+private func bury(_ worker: String, _ cluster: Cluster, _ trial: Trial) async throws {
+  try await cluster.kill(worker)
+  // What it ran may still write while it is being ended.
+  try await eventually("the folder of \(worker) is gone") {
+    try? FileManager.default.removeItem(atPath: "\(cluster.folder)/scratch-\(worker)")
+    return !FileManager.default.fileExists(atPath: "\(cluster.folder)/scratch-\(worker)")
+  }
+  trial.injected("worker killed, its store removed")
+  try cluster.startWorker(worker)
+}
+
+/// F69: the pictures of the example go along as values, words as files; what comes out has the
+/// bytes of a run in which nobody dies.
+private func lostPictures(_ trial: Trial) async throws {
+  let sources = tests.dropLast() + ["deploy", "examples"]
+  let examples = sources.joined(separator: "/")
+  let words = """
+    version: 1
+    name: words
+    defaults: {replicas: 2}
+    operations:
+      count:
+        array: 1-8
+        inputs: {text: text}
+        run: |
+          tr ' ' '\\n' < "$OP_INPUTS/text" | awk -v n=$OP_INDEX 'NR % 8 == n % 8' \\
+            | LC_ALL=C sort | uniq -c > counts && sleep 0.5
+        outputs: {files: {counts: counts}}
+      merge:
+        needs: {count: {files: [counts]}}
+        run: |
+          cat "$OP_INPUTS"/count/*/counts | awk '{n[$2] += $1} END {for (w in n) print w, n[w]}' \\
+            | LC_ALL=C sort > merged
+        outputs: {files: {merged: merged}}
+
+    """
+  /// What comes out: the pictures, and the words.
+  @Sendable func run(_ cluster: Cluster, _ number: Int) async throws -> [String: Data] {
+    let folder = "\(cluster.folder)/run-\(number)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    try words.write(toFile: "\(folder)/words.yaml", atomically: false, encoding: .utf8)
+    let text = (1...60_000).map { "\($0 * $0 % 997) \($0 % 13)" }.joined(separator: " ")
+    try text.write(toFile: "\(folder)/text", atomically: false, encoding: .utf8)
+    let submits = try [
+      ["\(folder)/words.yaml"],
+      [
+        "\(examples)/images.yaml", "-p", "source=\(examples)/images", "-p", "output=\(folder)",
+      ],
+    ].map { try cluster.startOpbatch(["submit", "--wait", "-o", "name"] + $0) }
+    for submit in submits {
+      let status = try await submit.ended(within: .seconds(300))
+      trial.expect(status == 0, "S153: \(status) \(submit.output) \(submit.error)")
+    }
+    let graph = submits[0].output.filter { $0.isNumber }
+    try await cluster.call("fetch", "\(graph)/merge", "-o", "\(folder)/merged")
+    var found: [String: Data] = [:]
+    for name in ["1.png", "2.png", "3.png", "contact-sheet.png", "merged"] {
+      found[name] = FileManager.default.contents(atPath: "\(folder)/\(name)")
+    }
+    return found
+  }
+  var quiet = trial.shape(workers: 1)
+  quiet.program = "opexampleworker"
+  var wanted: [String: Data] = [:]
+  try await Cluster.with(quiet) { wanted = try await run($0, 0) }
+  trial.expect(wanted.count == 5, "a quiet run leaves \(wanted.keys.sorted())")
+  var shape = try apart(trial)
+  shape.program = "opexampleworker"
+  let rounds = trial.scale.count(10, short: 1)
+  try await Cluster.with(shape) { [wanted] cluster in
+    let end = Flag()
+    let killer = Task {
+      for round in 0... where !end.isSet {
+        try await Task.sleep(for: .milliseconds(trial.scale.isShort ? 4_000 : 10_000))
+        if end.isSet { return }
+        try await bury("w\(round % 3 + 1)", cluster, trial)
+      }
+    }
+    for round in 0..<rounds {
+      let found = try await run(cluster, round)
+      let others = wanted.filter { found[$0.key] != $0.value }.keys.sorted()
+      trial.expect(others.isEmpty, "G41: \(others) have other bytes in run \(round)")
+    }
+    end.set()
+    try await killer.value
+  }
+}
+
+private final class Flag: Sendable {
+  private let value = Atomic<Bool>(false)
+  var isSet: Bool { value.load(ordering: .relaxed) }
+  func set() { value.store(true, ordering: .relaxed) }
+}
+
+private let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
 
 /// What a run of the workflow came to.
 private struct Workflow {
@@ -112,7 +210,6 @@ private struct Workflow {
 
   /// A recorded run of 52 tasks, whose largest files have a gigabyte.
   private static var trace: String {
-    let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
     return tests.joined(separator: "/")
       + "/OpClusterManifestTests/Fixtures/1000genome-chameleon-2ch-100k-001.json"
   }

@@ -18,6 +18,14 @@ let transferRows: [FaultRow] = [
     number: "F66", name: "bits flip in a store and on the way", promise: "G41 S153",
     injection: "a bit of a file in the holder's store; bits of the stream between two stores",
     isShort: true, run: flippedBits),
+  FaultRow(
+    number: "F67", name: "stores without room", promise: "G42",
+    injection: "a limit, or a disk, smaller than what an operation leaves or reads",
+    needs: [.ownNamespaces], isShort: true, run: fullStores),
+  FaultRow(
+    number: "F68", name: "a million small files, and one large one", promise: "G29 G41",
+    injection: "files of some bytes, each a content of its own; one larger than workers may grow",
+    isShort: true, run: manyFiles),
 ]
 
 /// A file that `w1` makes and `w2` reads, over a link of a known speed.
@@ -223,4 +231,133 @@ private func flip(_ path: String, at offset: Int) throws {
   let written = unsafe pwrite(file, &byte, 1, off_t(offset))
   close(file)
   if written != 1 { throw Trouble("cannot write \(path): \(errno)") }
+}
+
+// MARK: - Room and numbers
+
+/// F67
+private func fullStores(_ trial: Trial) async throws {
+  var shape = trial.shape(workers: 3)
+  shape.workerFlags = [[], ["--store", "1000000"], []]
+  shape.prepare = { folder in
+    let scratch = "\(folder)/scratch-w3"
+    guard unsafe mkdir(scratch, 0o700) == 0,
+      unsafe mount("none", scratch, "tmpfs", 0, "size=2m,mode=0700") == 0
+    else { throw Trouble("cannot mount a tmpfs: \(errno)") }
+  }
+  shape.cleanUp = { unsafe umount2("\($0)/scratch-w3", Int32(MNT_DETACH)) }
+  try await Cluster.with(shape) { cluster in
+    /// The state of the graph, and what `show` says of an operation.
+    func run(_ maker: String, _ readers: String) async throws -> (Bool, String) {
+      let text = """
+        version: 1
+        operations:
+          make:
+            run: seq 1000000 > data
+            outputs: {files: {data: data}}
+            require: {worker: \(maker)}
+          read:
+            array: 1-4
+            needs: {make: {files: [data]}}
+            run: cmp "$OP_INPUTS/make/data" <(seq 1000000)
+            shell: bash
+            require: {worker: \(readers)}
+
+        """
+      let path = "\(cluster.folder)/graph.yaml"
+      try text.write(toFile: path, atomically: false, encoding: .utf8)
+      let said = try await cluster.opbatch("submit", path, "--wait", "-o", "name")
+      let number = said.output.filter { $0.isNumber }
+      let failed = try await cluster.opbatch(
+        "ls", "\(number)", "--state", "failed", "-o", "jsonl")
+      return (said.status == 0, failed.output)
+    }
+    let (isPlacedElsewhere, why) = try await run("w1", "[w1, w2, w3]")
+    trial.injected("reader with a store that is too small, beside one that fits")
+    trial.expect(isPlacedElsewhere, "G42: another worker could have read it: \(why)")
+    for (maker, reader, what) in [
+      ("w1", "w2", "limit of the reader"), ("w2", "w2", "limit of the maker"),
+      ("w1", "w3", "disk of the reader"),
+    ] {
+      let (hasSucceeded, why) = try await run(maker, reader)
+      trial.injected("\(what) too small")
+      trial.expect(
+        !hasSucceeded && why.contains("store_full"), "G42: \(what) is too small: \(why)")
+    }
+    trial.expect(
+      ["w1", "w2", "w3"].allSatisfy { cluster.daemon($0)?.end == nil }, "a worker ended")
+  }
+}
+
+/// F68
+private func manyFiles(_ trial: Trial) async throws {
+  let graphs = trial.scale.count(20, short: 1)
+  let (operations, files) = trial.scale.isShort ? (4, 50) : (100, 500)
+  let large = trial.scale.isShort ? 100_000_000 : 4_000_000_000
+  var shape = trial.shape(workers: 2)
+  shape.slots = 4
+  try await Cluster.with(shape) { cluster in
+    func run(_ text: String, _ what: String) async throws {
+      let path = "\(cluster.folder)/graph.yaml"
+      try text.write(toFile: path, atomically: false, encoding: .utf8)
+      let submit = try cluster.startOpbatch(["submit", path, "--wait"])
+      let status = try await submit.ended(within: .seconds(900))
+      trial.expect(status == 0, "G41: \(what): \(status) \(submit.output) \(submit.error)")
+    }
+    var times = Series()
+    for graph in 0..<graphs {
+      let start = Moment.now
+      let first = graph * operations * files
+      try await run(
+        """
+        version: 1
+        operations:
+          make:
+            array: 1-\(operations)
+            run: |
+              mkdir few && first=$((\(first) + OP_INDEX * \(files)))
+              seq $first $((first + \(files) - 1)) | split -l 1 -a 4 - few/
+            outputs: {files: {few: few}}
+            require: {worker: w1}
+          read:
+            array: 1-\(operations)
+            needs: {make: {match: same-index, files: [few]}}
+            run: |
+              first=$((\(first) + OP_INDEX * \(files)))
+              cat "$OP_INPUTS"/make/few/* | cmp - <(seq $first $((first + \(files) - 1)))
+            shell: bash
+            require: {worker: w2}
+
+        """, "small files")
+      times.add(Moment.now.seconds(since: start))
+    }
+    trial.injected("file of some bytes", times: graphs * operations * files)
+    trial.note("\(operations * files) files there took \(times.text)")
+    let before = try ["w1", "w2"].map { Surroundings.peakBytes(try cluster.process($0)) }
+    trial.note("the workers grew to \(before.map { $0 >> 20 }) MiB with small files")
+    let start = Moment.now
+    try await run(
+      """
+      version: 1
+      operations:
+        make:
+          run: seq 1 1000000000 | head -c \(large) > data
+          outputs: {files: {data: data}}
+          require: {worker: w1}
+        read:
+          needs: {make: {files: [data]}}
+          run: cmp "$OP_INPUTS/make/data" <(seq 1 1000000000 | head -c \(large))
+          shell: bash
+          require: {worker: w2}
+
+      """, "a large file")
+    trial.injected("file of \(large) bytes")
+    trial.note("it took \(Moment.text(Moment.now.seconds(since: start))) s")
+    let after = try ["w1", "w2"].map { Surroundings.peakBytes(try cluster.process($0)) }
+    trial.note("and to \(after.map { $0 >> 20 }) MiB with the large one")
+    for (one, other) in zip(before, after) {
+      trial.expect(
+        other - one < 64 << 20, "G29: a worker grew by \((other - one) >> 20) MiB for one file")
+    }
+  }
 }

@@ -38,7 +38,7 @@ extension ClusterState {
     // Final only for operations that must not run twice.
     case .lost, .workerStopped: .lost
     case .failed, .signal, .outOfMemory, .cannotStart, .badArgument, .unknownType,
-      .missingInput, .inputUnavailable, .badOutput:
+      .missingInput, .inputUnavailable, .badOutput, .storeFull:
       .failed
     }
   }

@@ -66,7 +66,9 @@ extension ClusterState {
     counters.lastPlace += UInt64(count)
     livingOperations += UInt64(count)
     counters.lastGraph = max(counters.lastGraph, id.number)
-    for template in submission.templates { pins.pinAll(template.ownContents) }
+    for template in submission.templates {
+      pins.pinAll(template.ownContents, copies: template.replicas)
+    }
     graphs.insert(moving: &graph, number: id.number)
     if !submission.externalEdges.isEmpty { noteCiting(id.number) }
     noteRecomputation(by: id)
