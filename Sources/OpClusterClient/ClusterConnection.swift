@@ -28,11 +28,13 @@ public final class ClusterConnection: Sendable {
   private let shared: ConnectionShared
   private let lastRequest = Atomic<UInt64>(0)
   private let load = RequestLoad()
-  /// Our own key, for TCP.
-  let keys: KeyPair?
+  /// By which the stores of workers know us: our own key, or one for this connection alone, which
+  /// the coordinator takes from those on its machine.
+  let keys: KeyPair
+  var asker: ContentAsker { ContentAsker(key: keys.publicKey.bytes) }
   private let contents = Mutex<ContentDownloads?>(nil)
 
-  private init(address: String, shared: ConnectionShared, keys: KeyPair?) {
+  private init(address: String, shared: ConnectionShared, keys: KeyPair) {
     self.address = address
     self.shared = shared
     self.keys = keys
@@ -134,7 +136,8 @@ public final class ClusterConnection: Sendable {
     }
     var own: KeyPair?
     if case .client(let pair, _) = keys?.socketKeys { own = pair }
-    let connection = ClusterConnection(address: address, shared: shared, keys: own)
+    let connection = ClusterConnection(
+      address: address, shared: shared, keys: own ?? .random())
     try await shared.opened.value()
     return connection
   }

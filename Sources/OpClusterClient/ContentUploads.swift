@@ -66,7 +66,7 @@ extension ClusterConnection {
       let page = files[first..<min(first + Limits.rowsPerReply, files.count)].map(\.content)
       let reply: ClientReply
       do throws(ClientError) {
-        reply = try await request(.place(page, avoided: avoided, writer: []))
+        reply = try await request(.place(page, avoided: avoided, writer: asker))
       } catch {
         guard let failure, case .refused(let refusal) = error.kind,
           refusal.code == .workerUnavailable

@@ -39,7 +39,7 @@ extension ClusterConnection {
   public func holders(
     of digests: [ContentDigest]
   ) async throws(ClientError) -> [ContentDigest: [String]] {
-    let reply = try await request(.locate(digests, reader: []))
+    let reply = try await request(.locate(digests, reader: asker))
     guard case .located(let holders) = reply else {
       throw ClientError(.protocolViolation, "the coordinator answered something else")
     }
@@ -51,7 +51,7 @@ extension ClusterConnection {
   private func bring(
     _ content: StoredContent, to downloads: ContentDownloads
   ) async throws(ClientError) {
-    let reply = try await request(.locate([content.digest], reader: []))
+    let reply = try await request(.locate([content.digest], reader: asker))
     guard case .located(let holders) = reply else {
       throw ClientError(.protocolViolation, "the coordinator answered something else")
     }

@@ -55,15 +55,15 @@ public enum ClientRequest: Hashable, Sendable {
   /// Where contents are that outputs name, at most `Limits.rowsPerReply`; their holders let the
   /// asker read them.
   ///
-  /// - Parameter reader: The asker's public key; the coordinator sets it, and no client can.
-  case locate([ContentDigest], reader: [UInt8])
+  /// - Parameter reader: The coordinator sets it; of a client only a local one's key counts.
+  case locate([ContentDigest], reader: ContentAsker)
   /// Where contents can be left that nobody has, at most `Limits.rowsPerReply`; the asker may write
   /// them there.
   ///
   /// - Parameters:
   ///   - avoided: The names of workers that did not take them.
-  ///   - writer: The asker's public key; the coordinator sets it, and no client can.
-  case place([StoredContent], avoided: [String], writer: [UInt8])
+  ///   - writer: The coordinator sets it; of a client only a local one's key counts.
+  case place([StoredContent], avoided: [String], writer: ContentAsker)
 
   // Reading
   case graphs(Selection, after: GraphID?, limit: UInt32)

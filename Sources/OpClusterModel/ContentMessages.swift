@@ -69,3 +69,16 @@ public struct ContentSource: Hashable, Sendable {
     self.worker = worker
   }
 }
+
+/// A client that reads contents, or leaves them.
+public struct ContentAsker: Hashable, Sendable {
+  /// The public key by which stores over TCP know it, 32 bytes; empty: it has none.
+  public var key: [UInt8]
+  /// Whether it is on the machine of the coordinator, where it reaches stores without keys.
+  public var isLocal: Bool
+
+  public init(key: [UInt8] = [], isLocal: Bool = false) {
+    self.key = key
+    self.isLocal = isLocal
+  }
+}

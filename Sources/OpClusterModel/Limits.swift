@@ -77,6 +77,8 @@ public enum Limits {
   /// Contents that a turn looks at for copies, and copies that are under way at a time.
   public static let replicationsPerTurn = 256
   public static let copiesUnderWay = 4_096
+  /// Contents of ended graphs that are still being copied.
+  public static let lastingCopies = 65_536
   /// Contents of one worker that the coordinator knows; further ones are fetched by nobody.
   public static let contentsPerWorker = 1_000_000
   /// Holders of a content that its reader is told.

@@ -96,6 +96,8 @@ public struct Scheduler: Sendable {
   var exclusivesFrom: Instant?
   /// Until this moment known workers may still return, with what they have.
   var resyncEnd: Instant = .zero
+  /// The same, if there were any: then it is known again who has what.
+  var copiesFrom: Instant = .zero
   /// True in a life whose workers may know facts that its journal lacks.
   var mayHaveGoneBack = false
   /// Scratch storage of `assign`; has no meaning between turns.

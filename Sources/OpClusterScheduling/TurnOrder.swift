@@ -24,6 +24,7 @@ extension Scheduler {
     if keys.hasUntimed { commit(.keysDated(turn.wall), into: &turn) }
     exclusivesFrom = mayHaveGoneBack ? turn.now + timing.lost : nil
     resyncEnd = turn.now + timing.resync
+    copiesFrom = workers.count == 0 ? turn.now : resyncEnd
     lastTick = turn.now
     alarms = []
     for number in graphs.numbers { setAlarms(GraphID(number), at: turn.now, wall: turn.wall) }

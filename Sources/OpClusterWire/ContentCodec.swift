@@ -102,7 +102,7 @@ func column(_ digests: [ContentDigest]) -> Data {
 }
 
 /// A public key, or none.
-private func key(_ data: Data, _ field: String) throws(WireError) -> [UInt8] {
+func key(_ data: Data, _ field: String) throws(WireError) -> [UInt8] {
   guard data.isEmpty || data.count == Limits.publicKeyBytes else {
     throw WireError(field, .outOfRange)
   }

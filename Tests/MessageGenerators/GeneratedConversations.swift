@@ -222,12 +222,15 @@ extension MessageGenerator {
     if kind == 33 { return .request(RequestID(number()), .forgetWorker(text())) }
     if kind == 35 {
       return .request(
-        RequestID(number()), .locate(many { $0.content().digest }, reader: []))
+        RequestID(number()),
+        .locate(many { $0.content().digest }, reader: ContentAsker(key: source().key)))
     }
     if kind == 36 {
       return .request(
         RequestID(number()),
-        .place(many { $0.content() }, avoided: many { $0.text() }, writer: []))
+        .place(
+          many { $0.content() }, avoided: many { $0.text() },
+          writer: ContentAsker(key: source().key)))
     }
     if kind == 37 { return .request(RequestID(number()), .reusable(submission())) }
     if kind == 34 { return .request(RequestID(number()), .removeGraphs(many { $0.graph() })) }

@@ -137,8 +137,8 @@ struct EverySaying {
     case .enrol: .enrol(name: "x", publicKey: [])
     case .log:
       .log(AttemptSelection(operation: operation), .standardOutput, offset: 0, maximumBytes: 1)
-    case .locate: .locate([], reader: [])
-    case .place: .place([], avoided: [], writer: [])
+    case .locate: .locate([], reader: ContentAsker())
+    case .place: .place([], avoided: [], writer: ContentAsker())
     case .reusable: .reusable(GraphSubmission(name: "g"))
     case .subscribe: .subscribe(EventSubscription(number: 1, selection: all))
     case .grantCredit: .grantCredit(subscription: 1, events: 1)

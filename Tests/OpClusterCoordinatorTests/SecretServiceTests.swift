@@ -50,7 +50,7 @@ import Testing
         maximumBytes: 10),
       .subscribe(EventSubscription(number: 1, selection: all, since: 0, backlogOnly: true)),
       .grantCredit(subscription: 1, events: 1_000), .unsubscribe(subscription: 1),
-      .locate([], reader: []), .place([], avoided: [], writer: []),
+      .locate([], reader: ContentAsker()), .place([], avoided: [], writer: ContentAsker()),
     ]
     let kinds = Set(list.map { Self.kind($0) })
     #expect(kinds == Set(0..<36), "not all kinds are asked")

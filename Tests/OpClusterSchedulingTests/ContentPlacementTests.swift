@@ -35,7 +35,8 @@ import Testing
     _ contents: [StoredContent], avoided: [String] = [], _ world: inout World
   ) -> [ContentHolders]? {
     guard
-      case .placed(let places)? = world.ask(.place(contents, avoided: avoided, writer: [7]))
+      case .placed(let places)? = world.ask(
+        .place(contents, avoided: avoided, writer: ContentAsker(key: [7])))
     else { return nil }
     return places
   }
@@ -100,7 +101,7 @@ import Testing
     #expect(others?.allSatisfy { $0.sources.map(\.worker) == ["a"] } == true)
     guard
       case .refused(let refusal)? = world.ask(
-        .place(contents, avoided: ["a", "b"], writer: []))
+        .place(contents, avoided: ["a", "b"], writer: ContentAsker()))
     else {
       Issue.record("c has no store")
       return

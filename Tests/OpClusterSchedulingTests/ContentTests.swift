@@ -353,8 +353,8 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
-  /// A reader that could not fetch from a holder that is not heard is not to blame: it is given what
-  /// it reads again, or that is made again.
+  /// A reader that could not fetch from a holder that is not heard is not to blame: it is given
+  /// what it reads again, or that is made again.
   @Test(arguments: [false, true]) func aReaderOfASilentHolderIsNotToBlame(isHeard: Bool) throws {
     var world = Self.world()
     let content = try Self.content(1)

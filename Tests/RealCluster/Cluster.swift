@@ -27,7 +27,7 @@ package final class Cluster: Sendable {
     package var prepare: @Sendable (String) throws -> Void = { _ in }
     /// Done with it after the last daemon has ended.
     package var cleanUp: @Sendable (String) -> Void = { _ in }
-    /// How each daemon is started, by its name; missing ones plainly.
+    /// How each daemon is started, by its name, and `opbatch`; missing ones plainly.
     package var launches: [String: Launch] = [:]
     /// Where a worker connects to, by its name, if not where the coordinator listens; `{folder}`
     /// stands for the cluster's folder.
@@ -220,8 +220,10 @@ package final class Cluster: Sendable {
     _ arguments: [String], input: String = "/dev/null", variables: [String] = []
   ) throws -> ChildProgram {
     let number = count.add(1, ordering: .relaxed).newValue
+    let words =
+      (shape.launches["opbatch"] ?? Launch()).through + [try Self.executable("opbatch")] + arguments
     return try ChildProgram(
-      "opbatch-\(number)", try Self.executable("opbatch"), arguments,
+      "opbatch-\(number)", words[0], Array(words.dropFirst()),
       environment: environment
         + (variables.isEmpty ? ["OPBATCH_COORDINATOR=\(address)"] : variables),
       folder: folder, input: input)

@@ -17,18 +17,22 @@ extension CoordinatorLoop {
   /// Adds the submitter's name to a submission: as a label for people, and in front of its key, so
   /// that equal keys of two submitters do not collide (G19).
   func owned(_ request: ClientRequest, by peer: PeerID) -> ClientRequest {
-    if case .locate(let digests, _) = request {
-      return .locate(digests, reader: clients.peers[peer]?.key?.bytes ?? [])
-    }
-    if case .place(let contents, let avoided, _) = request {
-      return .place(
-        contents, avoided: avoided, writer: clients.peers[peer]?.key?.bytes ?? [])
-    }
     switch request {
+    case .locate(let digests, let reader): return .locate(digests, reader: owned(reader, by: peer))
+    case .place(let contents, let avoided, let writer):
+      return .place(contents, avoided: avoided, writer: owned(writer, by: peer))
     case .submit(let submission): return .submit(owned(submission, by: peer))
     case .reusable(let submission): return .reusable(owned(submission, by: peer))
     default: return request
     }
+  }
+
+  /// Who has proved a key is known by that; a local peer, which may do all, is known by what it
+  /// says.
+  private func owned(_ asker: ContentAsker, by peer: PeerID) -> ContentAsker {
+    if let key = clients.peers[peer]?.key { return ContentAsker(key: key.bytes) }
+    guard clients.peers[peer]?.principal == .local else { return ContentAsker() }
+    return ContentAsker(key: asker.key, isLocal: true)
   }
 
   private func owned(_ submission: GraphSubmission, by peer: PeerID) -> GraphSubmission {

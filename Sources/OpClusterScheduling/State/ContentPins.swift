@@ -23,6 +23,8 @@ struct ContentPins: Sendable {
     var freed: [ContentDigest] = []
     /// Those that are to lie in several stores, or in more than before.
     var dear: [ContentDigest] = []
+    /// Those among the freed that were to lie in several stores, and in how many.
+    var dearFreed: [(content: StoredContent, copies: UInt8)] = []
     var isEmpty: Bool { claimed.isEmpty && freed.isEmpty && dear.isEmpty }
   }
 
@@ -50,11 +52,12 @@ struct ContentPins: Sendable {
 
   mutating func unpinAll(_ contents: [StoredContent]) {
     for content in contents {
-      guard let outputs = pins[content.digest]?.outputs else { continue }
-      pins[content.digest]?.outputs = outputs - 1
-      if outputs > 1 { continue }
+      guard let pin = pins[content.digest] else { continue }
+      pins[content.digest]?.outputs = pin.outputs - 1
+      if pin.outputs > 1 { continue }
       pins[content.digest] = nil
       changes.freed.append(content.digest)
+      if pin.copies > 1 { changes.dearFreed.append((content, pin.copies)) }
     }
   }
 

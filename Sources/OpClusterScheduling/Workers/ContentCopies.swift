@@ -29,6 +29,9 @@ struct ContentCopies: Sendable {
   private var underWay: [ContentDigest: Set<Copy>] = [:]
   /// The workers that did not take it.
   private var refused: [ContentDigest: Set<UInt32>] = [:]
+  /// What nobody needs any more and was to lie in several stores, until it does; at most
+  /// `Limits.lastingCopies`.
+  private var lasting: [ContentDigest: (size: Int64, copies: UInt8)] = [:]
   /// Those for which there was no further store, until one comes.
   private var stranded: Deque<ContentDigest> = []
   private(set) var underWayCount = 0
@@ -77,6 +80,15 @@ struct ContentCopies: Sendable {
   }
   func workersThatRefused(_ digest: ContentDigest) -> Set<UInt32> { refused[digest] ?? [] }
 
+  /// Goes on until it lies in so many stores, although nobody needs it any more: a result is to
+  /// outlive its graph.
+  mutating func last(_ content: StoredContent, copies: UInt8, _ now: Instant) {
+    guard lasting.count < Limits.lastingCopies else { return }
+    lasting[content.digest] = (content.size, copies)
+    look(at: content.digest, now)
+  }
+  func lasting(_ digest: ContentDigest) -> (size: Int64, copies: UInt8)? { lasting[digest] }
+
   mutating func strand(_ digest: ContentDigest) { stranded.append(digest) }
 
   /// A store has come: all that found none is looked at again.
@@ -91,6 +103,7 @@ struct ContentCopies: Sendable {
   mutating func forget(_ digest: ContentDigest) {
     due[digest] = nil
     refused[digest] = nil
+    lasting[digest] = nil
     underWayCount -= underWay.removeValue(forKey: digest)?.count ?? 0
   }
 }

@@ -10,7 +10,7 @@ extension Scheduler {
   ///
   /// - Throws: `workerUnavailable` if there is no worker for them.
   mutating func place(
-    _ contents: [StoredContent], avoided: [String], for writer: [UInt8],
+    _ contents: [StoredContent], avoided: [String], for writer: ContentAsker,
     into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
     let wanted = contents.filter { content in
@@ -19,7 +19,7 @@ extension Scheduler {
     try keepPlaced(contents, except: Set(wanted), into: &turn)
     if wanted.isEmpty { return .placed([]) }
     var stores = storesToFill(
-      wanted.count, avoiding: Set(avoided), withKeys: !writer.isEmpty)
+      wanted.count, avoiding: Set(avoided), for: writer)
     if stores.isEmpty {
       throw Refusal(
         .workerUnavailable,
@@ -38,7 +38,9 @@ extension Scheduler {
         stores.insert(store)
         let order = turn.orders(for: WorkerID(store.worker))
         turn.orders[order].orders.grants.append(
-          GrantOrder(digest: content.digest, reader: writer, mayWrite: true))
+          GrantOrder(
+            digest: content.digest, reader: store.source.key.isEmpty ? [] : writer.key,
+            mayWrite: true))
         return ContentHolders(digest: content.digest, sources: [store.source])
       })
   }
@@ -66,9 +68,9 @@ extension Scheduler {
 
   /// Stores of workers that take work, in turn, at most so many.
   ///
-  /// - Parameter hasKeys: Whether the writer has a key: stores with keys are for others with keys.
+  /// - Parameter writer: Who reaches them: stores with keys are for others with keys.
   mutating func storesToFill(
-    _ count: Int, avoiding avoided: Set<String>, withKeys hasKeys: Bool
+    _ count: Int, avoiding avoided: Set<String>, for writer: ContentAsker
   ) -> Heap<StoreToFill> {
     var stores: [StoreToFill] = []
     var last: UInt32? = lastStoreToFill
@@ -87,7 +89,7 @@ extension Scheduler {
         looks += 1
         let name = workers[number].name
         guard isReadable(number), takesWork(number), !avoided.contains(name),
-          var source = conversations[number].store, source.key.isEmpty != hasKeys
+          var source = conversations[number].store, writer.reaches(source)
         else { continue }
         source.worker = name
         stores.append(StoreToFill(bytes: 0, worker: number, source: source))
@@ -99,6 +101,13 @@ extension Scheduler {
   private mutating func fill(with stores: [StoreToFill]) -> Heap<StoreToFill> {
     if let last = stores.last { lastStoreToFill = last.worker }
     return Heap(stores)
+  }
+}
+
+extension ContentAsker {
+  /// Whether it can be known at a store.
+  fileprivate func reaches(_ store: ContentSource) -> Bool {
+    store.key.isEmpty ? isLocal || key.isEmpty : !key.isEmpty
   }
 }
 

@@ -45,9 +45,9 @@ extension Scheduler {
       turn.orders[at].orders.released.append(told.digest)
     }
     if !reportedContents.isEmpty { reportedContents.removeAll(keepingCapacity: true) }
-    for digest in changes.dear { noteDear(digest, at: turn.now) }
-    for digest in changes.freed where !contentCopies.isEmpty && !state.pins.contains(digest) {
-      contentCopies.forget(digest)
+    for digest in changes.dear { contentCopies.look(at: digest, max(turn.now, copiesFrom)) }
+    for (content, copies) in changes.dearFreed where !state.pins.contains(content.digest) {
+      contentCopies.last(content, copies: copies, turn.now)
     }
     for digest in changes.freed where mayLeave(digest) {
       release(digest, except: released, into: &turn)
@@ -156,10 +156,10 @@ extension Scheduler {
 
   /// Who has these contents; tells them that somebody may read them.
   mutating func locate(
-    _ digests: [ContentDigest], for reader: [UInt8], into turn: inout SchedulingTurn
+    _ digests: [ContentDigest], for reader: ContentAsker, into turn: inout SchedulingTurn
   ) -> [ContentHolders] {
     digests.compactMap { digest in
-      let known = tellHolders(of: digest, that: reader, isNamed: true, into: &turn)
+      let known = tellHolders(of: digest, that: reader.key, isNamed: true, into: &turn)
       return known.sources.isEmpty ? nil : known
     }
   }
@@ -176,7 +176,9 @@ extension Scheduler {
       if isNamed { source.worker = workers[number].name }
       known.sources.append(source)
       let at = turn.orders(for: WorkerID(number))
-      turn.orders[at].orders.grants.append(GrantOrder(digest: digest, reader: reader))
+      // A store without a key knows its readers by none.
+      turn.orders[at].orders.grants.append(
+        GrantOrder(digest: digest, reader: source.key.isEmpty ? [] : reader))
     }
     return known
   }

@@ -8,8 +8,8 @@ extension Scheduler {
   /// A look at a content that is to lie in several stores, soon after something has changed about
   /// it: a worker that connects anew says again what it has.
   mutating func noteDear(_ digest: ContentDigest, at now: Instant) {
-    guard state.pins.copies(of: digest) > 1 else { return }
-    contentCopies.look(at: digest, max(now + timing.heartbeat + timing.heartbeat, resyncEnd))
+    guard state.pins.copies(of: digest) > 1 || contentCopies.lasting(digest) != nil else { return }
+    contentCopies.look(at: digest, max(now + timing.heartbeat + timing.heartbeat, copiesFrom))
   }
 
   /// What a worker had is not there any more, or not known. Costs its contents.
@@ -42,8 +42,9 @@ extension Scheduler {
   private mutating func replicate(
     _ digest: ContentDigest, into turn: inout SchedulingTurn
   ) {
-    let wanted = state.pins.copies(of: digest)
-    guard wanted > 1, let size = state.pins.size(of: digest) else {
+    let lasting = contentCopies.lasting(digest)
+    let wanted = max(state.pins.copies(of: digest), Int(lasting?.copies ?? 0))
+    guard wanted > 1, let size = state.pins.size(of: digest) ?? lasting?.size else {
       return contentCopies.forget(digest)
     }
     let having = holders.workers(with: digest).filter { workers.contains($0) }
@@ -56,6 +57,8 @@ extension Scheduler {
     let coming = contentCopies.copies(of: digest)
     let lacking = wanted - having.count { !workers[$0].isDraining } - coming.count
     if !coming.isEmpty { contentCopies.look(at: digest, turn.now + Self.copyCheck) }
+    let isSettled = coming.isEmpty && (lacking <= 0 || having.isEmpty)
+    if isSettled, !state.pins.contains(digest) { return contentCopies.forget(digest) }
     // Without a holder that can be reached there is nothing to copy; its return is told.
     guard lacking > 0, let source = having.first(where: { isReadable($0) }) else { return }
     if contentCopies.underWayCount >= Limits.copiesUnderWay {
@@ -65,7 +68,7 @@ extension Scheduler {
       .union(contentCopies.workersThatRefused(digest))
     let stores = storesToFill(
       lacking, avoiding: Set(unfit.filter { workers.contains($0) }.map { workers[$0].name }),
-      withKeys: conversations[source].store?.key.isEmpty == false)
+      for: ContentAsker(key: conversations[source].store?.key ?? []))
     if stores.count < lacking { contentCopies.strand(digest) }
     for store in stores.unordered.sorted() {
       let worker = WorkerID(store.worker)

@@ -63,12 +63,14 @@ extension ClientRequest {
     case .drainWorker(let name): return .drainWorker(name)
     case .resumeWorker(let name): return .resumeWorker(name)
     case .forgetWorker(let name): return .forgetWorker(name)
-    case .locate(let digests, _):
+    case .locate(let digests, let reader):
       var proto = ProtoLocateContents()
+      proto.key = data(reader.key)
       proto.digests = column(digests)
       return .locate(proto)
-    case .place(let contents, let avoided, _):
+    case .place(let contents, let avoided, let writer):
       var proto = ProtoPlaceContents()
+      proto.key = data(writer.key)
       proto.digests = column(contents.map(\.digest))
       proto.sizes = contents.map { UInt64(clamping: $0.size) }
       proto.avoided = avoided
@@ -165,10 +167,10 @@ extension ClientRequest {
       self = .resumeWorker(try text(name, Limits.nameBytes, "resume_worker"))
     case .forgetWorker(let name):
       self = .forgetWorker(try text(name, Limits.nameBytes, "forget_worker"))
-    // Who asks is known from its connection.
     case .locate(let proto):
       self = .locate(
-        try digests(proto.digests, Limits.rowsPerReply, "locate.digests"), reader: [])
+        try digests(proto.digests, Limits.rowsPerReply, "locate.digests"),
+        reader: ContentAsker(key: try key(proto.key, "locate.key")))
     case .place(let proto):
       try checkCount(proto.avoided.count, Limits.workers, "place.avoided")
       var avoided: [String] = []
@@ -177,7 +179,7 @@ extension ClientRequest {
       }
       self = .place(
         try contents(proto.digests, proto.sizes, Limits.rowsPerReply, "place"),
-        avoided: avoided, writer: [])
+        avoided: avoided, writer: ContentAsker(key: try key(proto.key, "place.key")))
     case .removeGraphs(let proto):
       try checkCount(proto.graphs.count, Limits.graphsPerRemoval, "remove_graphs.graphs")
       self = .removeGraphs(proto.graphs.map { GraphID($0) })

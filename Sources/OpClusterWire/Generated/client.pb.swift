@@ -868,6 +868,9 @@ nonisolated struct ProtoLocateContents: Sendable {
   /// 32 bytes each.
   var digests: Data = Data()
 
+  /// By which stores with keys shall know us, 32 bytes. Counts only without a key of the connection.
+  var key: Data = Data()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -886,6 +889,9 @@ nonisolated struct ProtoPlaceContents: Sendable {
 
   /// Workers that did not take them.
   var avoided: [String] = []
+
+  /// As in LocateContents.
+  var key: Data = Data()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -3917,7 +3923,7 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoLocateContents: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".LocateContents"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digests\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digests\0\u{1}key\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3926,6 +3932,7 @@ nonisolated extension ProtoLocateContents: SwiftProtobuf.Message, SwiftProtobuf.
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularBytesField(value: &self.digests) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.key) }()
       default: break
       }
     }
@@ -3935,11 +3942,15 @@ nonisolated extension ProtoLocateContents: SwiftProtobuf.Message, SwiftProtobuf.
     if !self.digests.isEmpty {
       try visitor.visitSingularBytesField(value: self.digests, fieldNumber: 1)
     }
+    if !self.key.isEmpty {
+      try visitor.visitSingularBytesField(value: self.key, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoLocateContents, rhs: ProtoLocateContents) -> Bool {
     if lhs.digests != rhs.digests {return false}
+    if lhs.key != rhs.key {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3947,7 +3958,7 @@ nonisolated extension ProtoLocateContents: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoPlaceContents: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".PlaceContents"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digests\0\u{1}sizes\0\u{1}avoided\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digests\0\u{1}sizes\0\u{1}avoided\0\u{1}key\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3958,6 +3969,7 @@ nonisolated extension ProtoPlaceContents: SwiftProtobuf.Message, SwiftProtobuf._
       case 1: try { try decoder.decodeSingularBytesField(value: &self.digests) }()
       case 2: try { try decoder.decodeRepeatedUInt64Field(value: &self.sizes) }()
       case 3: try { try decoder.decodeRepeatedStringField(value: &self.avoided) }()
+      case 4: try { try decoder.decodeSingularBytesField(value: &self.key) }()
       default: break
       }
     }
@@ -3973,6 +3985,9 @@ nonisolated extension ProtoPlaceContents: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.avoided.isEmpty {
       try visitor.visitRepeatedStringField(value: self.avoided, fieldNumber: 3)
     }
+    if !self.key.isEmpty {
+      try visitor.visitSingularBytesField(value: self.key, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3980,6 +3995,7 @@ nonisolated extension ProtoPlaceContents: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.digests != rhs.digests {return false}
     if lhs.sizes != rhs.sizes {return false}
     if lhs.avoided != rhs.avoided {return false}
+    if lhs.key != rhs.key {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -77,20 +77,32 @@ private func bury(_ worker: String, _ cluster: Cluster, _ trial: Trial) async th
 private func lostPictures(_ trial: Trial) async throws {
   let sources = tests.dropLast() + ["deploy", "examples"]
   let examples = sources.joined(separator: "/")
+  // Of the submitter, whose file a store may lose before a second one has it; in the short form of
+  // an operation, so that it can be made again.
+  let (text, read, path) =
+    trial.scale.isShort
+    ? (
+      "text: {run: seq -s ' ' 90000 > text, outputs: {files: {text: text}}}",
+      "needs: {text: {files: [text]}}", "text/text"
+    )
+    : ("text: {run: 'true'}", "inputs: {text: text}", "text")
   let words = """
     version: 1
     name: words
     defaults: {replicas: 2}
     operations:
+      \(text)
       count:
         array: 1-8
-        inputs: {text: text}
+        \(read)
+        shell: bash
         run: |
-          tr ' ' '\\n' < "$OP_INPUTS/text" | awk -v n=$OP_INDEX 'NR % 8 == n % 8' \\
+          tr ' ' '\\n' < "$OP_INPUTS/\(path)" | awk -v n=$OP_INDEX 'NR % 8 == n % 8' \\
             | LC_ALL=C sort | uniq -c > counts && sleep 0.5
         outputs: {files: {counts: counts}}
       merge:
         needs: {count: {files: [counts]}}
+        shell: bash
         run: |
           cat "$OP_INPUTS"/count/*/counts | awk '{n[$2] += $1} END {for (w in n) print w, n[w]}' \\
             | LC_ALL=C sort > merged
@@ -112,6 +124,12 @@ private func lostPictures(_ trial: Trial) async throws {
     ].map { try cluster.startOpbatch(["submit", "--wait", "-o", "name"] + $0) }
     for submit in submits {
       let status = try await submit.ended(within: .seconds(300))
+      if submit.error.contains("it is a file of the submitter") {
+        // Its only store died before the second one had it: that is not promised, but told.
+        trial.note("run \(number) is done again: its text was lost")
+        try FileManager.default.removeItem(atPath: folder)
+        return try await run(cluster, number)
+      }
       trial.expect(status == 0, "S153: \(status) \(submit.output) \(submit.error)")
     }
     let graph = submits[0].output.filter { $0.isNumber }
@@ -129,13 +147,18 @@ private func lostPictures(_ trial: Trial) async throws {
   trial.expect(wanted.count == 5, "a quiet run leaves \(wanted.keys.sorted())")
   var shape = try apart(trial)
   shape.program = "opexampleworker"
-  let rounds = trial.scale.count(10, short: 1)
+  let rounds = trial.scale.count(40, short: 1)
   try await Cluster.with(shape) { [wanted] cluster in
     let end = Flag()
     let killer = Task {
       for round in 0... where !end.isSet {
-        try await Task.sleep(for: .milliseconds(trial.scale.isShort ? 4_000 : 10_000))
-        if end.isSet { return }
+        let pause = trial.scale.isShort ? 1.0 : 10
+        let start = Moment.now
+        while Moment.now.seconds(since: start) < pause {
+          if end.isSet { return }
+          try await Task.sleep(for: .milliseconds(50))
+        }
+        if trial.scale.isShort, round > 0 { return }
         try await bury("w\(round % 3 + 1)", cluster, trial)
       }
     }

@@ -12,12 +12,14 @@ struct Hosts: Sendable {
   private static let port = 7_421
   var workers = 2
 
-  /// Workers over TCP, with keys, which reach each other through the coordinator's host; clients
-  /// reach the coordinator by its socket file.
+  /// Workers over TCP, with keys, which reach each other through the coordinator's host, where
+  /// `opbatch` runs as well; clients reach the coordinator by its socket file.
   func shape(of trial: Trial) throws -> Cluster.Shape {
     var shape = trial.shape(workers: workers)
     shape.workerAddress = "tcp://*:\(Self.port)"
-    shape.launches["opcoord"] = Cluster.Launch(through: entering("c"))
+    for program in ["opcoord", "opbatch"] {
+      shape.launches[program] = Cluster.Launch(through: entering("c"))
+    }
     for number in 1...workers {
       shape.routes["w\(number)"] = "tcp://10.231.\(number).1:\(Self.port)"
       shape.launches["w\(number)"] = Cluster.Launch(through: entering("w\(number)"))

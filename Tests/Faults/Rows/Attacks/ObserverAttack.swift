@@ -106,7 +106,7 @@ private struct Looking: Sendable {
       .setPriority(target, .high), .hold(target, true), .setQueue(target, queue: "main"),
       .addBlocks(id, [1]), .beginWait(id, .queue("main")), .endWait(id), .drainWorker("w1"),
       .resumeWorker("w1"), .forgetWorker("w1"), .removeGraphs([graph]),
-      .place([], avoided: [], writer: []), .reusable(Load.probe("observed")),
+      .place([], avoided: [], writer: ContentAsker()), .reusable(Load.probe("observed")),
       .enrol(name: "looker", publicKey: [UInt8](repeating: 1, count: Limits.publicKeyBytes)),
     ]
     precondition(every.allSatisfy(changes), "something of it only asks")
