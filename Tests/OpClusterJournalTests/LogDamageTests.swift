@@ -40,7 +40,7 @@ import Testing
       _ = try WriteAheadLog.check(path)
       return false
     } catch {
-      #expect(error.exitStatus == 65)
+      #expect(error.exitStatus == 65, "\(error)")
       return true
     }
   }
