@@ -161,6 +161,24 @@ import Testing
     copies.order(digests[0], copy)
     copies.forget(digests[0])
     #expect(copies.underWayCount == 0 && copies.isEmpty)
+    // Those that found no store are kept once, forgotten with their graph, and looked at in parts.
+    for _ in 0..<2 { for digest in digests { copies.strand(digest) } }
+    #expect(copies.strandedCount == 100 && copies.nextLook == nil)
+    for digest in digests.prefix(50) { copies.forget(digest) }
+    copies.reopenStranded()
+    #expect(copies.hasReopened)
+    #expect(copies.takeDue(at: .zero, atMost: 30) == Array(digests[50..<80]))
+    copies.strand(digests[50])
+    #expect(copies.takeDue(at: .zero, atMost: 30) == Array(digests[80...]))
+    #expect(!copies.hasReopened && copies.strandedCount == 1)
+    copies.forget(digests[50])
+    for _ in 0..<50 {
+      for digest in digests {
+        copies.strand(digest)
+        copies.forget(digest)
+      }
+    }
+    #expect(copies.strandedCount <= 1_200 && copies.isEmpty)
     #expect(Limits.replicas == 8)
     #expect(Limits.replicationsPerTurn == 256 && Limits.copiesUnderWay == 4_096)
   }

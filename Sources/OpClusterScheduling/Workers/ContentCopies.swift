@@ -33,10 +33,18 @@ struct ContentCopies: Sendable {
   /// `Limits.lastingCopies`.
   private var lasting: [ContentDigest: (size: Int64, copies: UInt8)] = [:]
   /// Those for which there was no further store, until one comes.
-  private var stranded: Deque<ContentDigest> = []
+  private var stranded: Set<ContentDigest> = []
+  /// The same in the order in which they were found; some have left since.
+  private var strandedOrder: Deque<ContentDigest> = []
+  /// How many of these are to be looked at again, since a store has come.
+  private var reopened = 0
   private(set) var underWayCount = 0
 
   var isEmpty: Bool { due.isEmpty && underWay.isEmpty && stranded.isEmpty }
+  /// For tests: entries that are kept.
+  var strandedCount: Int { strandedOrder.count }
+  /// Whether there is something to look at whatever the time is.
+  var hasReopened: Bool { reopened > 0 }
   var nextLook: Instant? { looks.min?.due }
 
   /// Looks at it at this moment, or earlier.
@@ -48,7 +56,7 @@ struct ContentCopies: Sendable {
 
   /// Those to look at now, in order, at most so many.
   mutating func takeDue(at now: Instant, atMost limit: Int) -> [ContentDigest] {
-    var taken: [ContentDigest] = []
+    var taken = takeReopened(atMost: limit)
     while taken.count < limit, let first = looks.min, first.due <= now {
       _ = looks.removeMin()
       guard due[first.digest] == first.due else { continue }
@@ -89,14 +97,28 @@ struct ContentCopies: Sendable {
   }
   func lasting(_ digest: ContentDigest) -> (size: Int64, copies: UInt8)? { lasting[digest] }
 
-  mutating func strand(_ digest: ContentDigest) { stranded.append(digest) }
+  mutating func strand(_ digest: ContentDigest) {
+    guard stranded.insert(digest).inserted else { return }
+    strandedOrder.append(digest)
+    guard strandedOrder.count > 2 * stranded.count + 1_024 else { return }
+    // Each has left by an event of its own.
+    strandedOrder.removeAll { !stranded.contains($0) }
+    reopened = min(reopened, strandedOrder.count)
+  }
 
-  /// A store has come: all that found none is looked at again.
-  mutating func takeStranded(at now: Instant) {
-    while let digest = stranded.popFirst() {
+  /// A store has come: all that found none is looked at again, in parts.
+  mutating func reopenStranded() { reopened = strandedOrder.count }
+
+  private mutating func takeReopened(atMost limit: Int) -> [ContentDigest] {
+    var taken: [ContentDigest] = []
+    while reopened > 0, taken.count < limit, let digest = strandedOrder.popFirst() {
+      reopened -= 1
+      guard stranded.remove(digest) != nil else { continue }
       refused[digest] = nil
-      look(at: digest, now)
+      due[digest] = nil
+      taken.append(digest)
     }
+    return taken
   }
 
   /// Nobody wants copies of it any more.
@@ -104,6 +126,7 @@ struct ContentCopies: Sendable {
     due[digest] = nil
     refused[digest] = nil
     lasting[digest] = nil
+    stranded.remove(digest)
     underWayCount -= underWay.removeValue(forKey: digest)?.count ?? 0
   }
 }

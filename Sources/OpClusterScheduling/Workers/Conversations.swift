@@ -137,7 +137,7 @@ extension Scheduler {
     conversations[number].begin(peer, hello, number: lastConversation, at: turn.now)
     forgetContents(of: number, at: turn.now)
     holders.begin(number, hasStore: hello.store != nil)
-    if hello.store != nil { contentCopies.takeStranded(at: turn.now) }
+    if hello.store != nil { contentCopies.reopenStranded() }
     compareWithKinds(number)
     let stale = reconcile(worker, hello, into: &turn)
     var welcome = Welcome(

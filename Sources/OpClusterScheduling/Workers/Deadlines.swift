@@ -37,6 +37,7 @@ extension Scheduler {
     if let missed = contentWaits.nextDeadline { consider(missed) }
     if let end = placedContents.nextEnd { consider(end) }
     if let look = contentCopies.nextLook { consider(look) }
+    if contentCopies.hasReopened { consider(lastTick) }
     if let look = surplusLooks.deadline { consider(look) }
     if let exclusivesFrom { consider(exclusivesFrom) }
     // A silent worker is checked regularly: a later tick would look like a pause of the

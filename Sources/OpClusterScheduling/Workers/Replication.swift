@@ -8,13 +8,18 @@ extension Scheduler {
   /// A look at a content that is to lie in several stores, soon after something has changed about
   /// it: a worker that connects anew says again what it has.
   mutating func noteDear(_ digest: ContentDigest, at now: Instant) {
-    guard state.pins.copies(of: digest) > 1 || contentCopies.lasting(digest) != nil else { return }
+    guard isDear(digest) else { return }
     contentCopies.look(at: digest, max(now + timing.heartbeat + timing.heartbeat, copiesFrom))
+  }
+
+  private func isDear(_ digest: ContentDigest) -> Bool {
+    state.pins.copies(of: digest) > 1 || contentCopies.lasting(digest) != nil
   }
 
   /// What a worker had is not there any more, or not known. Costs its contents.
   mutating func forgetContents(of worker: UInt32, at now: Instant) {
-    for digest in holders.forget(worker).sorted() { noteDear(digest, at: now) }
+    let dear = holders.forget(worker).filter { isDear($0) }
+    for digest in dear.sorted() { noteDear(digest, at: now) }
   }
 
   /// A content has come to a worker.
