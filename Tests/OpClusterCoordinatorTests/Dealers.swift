@@ -211,14 +211,19 @@ final class TestWorker {
   private(set) var acknowledged: UInt64 = 0
   private(set) var logRequests: [LogRequest] = []
   private(set) var refusals: [Refusal] = []
+  /// Where others read from its store; nil: it has none.
+  private let store: ContentSource?
+  private(set) var grants: [GrantOrder] = []
   private var lastReport: UInt64 = 0
   private var lastOrders: UInt64 = 0
 
   init(
     _ service: Service, name: String = "w1", cpus: Int64 = 4, session: UInt64 = 1,
-    executing: [AttemptID] = [], keys: SocketKeys? = nil
+    executing: [AttemptID] = [], keys: SocketKeys? = nil,
+    store: ContentSource? = nil
   ) throws {
     self.name = name
+    self.store = store
     dealer = try Dealer(service.ready.workerEndpoint, keys: keys)
     try hello(cpus: cpus, session: session, executing: executing)
   }
@@ -226,10 +231,11 @@ final class TestWorker {
   func hello(
     cpus: Int64 = 4, session: UInt64 = 1, assigned: [AttemptID] = [], executing: [AttemptID] = []
   ) throws {
-    let hello = WorkerHello(
+    var hello = WorkerHello(
       name: name, session: WorkerSession(session),
       capacity: Resources(cpus: ResourceAmount(cpus), memoryBytes: 1 << 34), assigned: assigned,
       executing: executing)
+    hello.store = store
     lastReport = 0
     lastOrders = 0
     welcome = nil
@@ -251,6 +257,7 @@ final class TestWorker {
       lastOrders = orders.number
       acknowledged = max(acknowledged, orders.acknowledged)
       dispatched += orders.dispatches
+      grants += orders.grants
       templates += orders.templates
       if !orders.recalls.isEmpty { try giveBack(orders.recalls) }
     }

@@ -23,6 +23,7 @@ import Testing
     }
     /// A graph is accepted, run and told.
     func areServed(_ what: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+      try sayHelloAgain()
       let graph = try client.submit(chainGraph("g"))
       try worker.work(through: 3)
       let row = try client.awaitEnd(of: graph)
@@ -36,6 +37,7 @@ import Testing
       _ what: String, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
       for _ in 0..<100 {
+        try sayHelloAgain()
         _ = try client.ask(.suspendGraphs(Selection(graphs: .all), false))
         let graph = try client.submit(chainGraph("g"))
         for _ in 0..<100 {
@@ -48,6 +50,13 @@ import Testing
         try worker.workWhatComes(within: 100)
       }
       Issue.record("nobody is served after \(what)", sourceLocation: sourceLocation)
+    }
+
+    /// A worker that was lost there, since nobody let it speak, comes back, as every worker does.
+    private func sayHelloAgain() throws {
+      guard case .workers(let rows) = try client.ask(.workers) else { return }
+      let isConnected = rows.contains { $0.name == worker.name && $0.state == .connected }
+      if !isConnected { try worker.hello(session: 77) }
     }
   }
 

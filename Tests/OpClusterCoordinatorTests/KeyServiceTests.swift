@@ -76,6 +76,65 @@ import Testing
     #expect(code(try hello(worker)) == .forbidden)
   }
 
+  // A store knows a client by the key of its connection, whatever it says; only who is local, and
+  // may do all, is known by what it says.
+  @Test(.checks("G36", "G41"), arguments: [false, true]) func storesKnowTheirClients(
+    isLocal: Bool
+  ) throws {
+    let said = KeyPair.random().publicKey.bytes
+    let asker = ContentAsker(key: said, isLocal: true)
+    let digest = try #require(ContentDigest(bytes: [UInt8](repeating: 9, count: 32)))
+    let store = ContentSource(endpoint: "tcp://127.0.0.1:9", key: said)
+    let service: Service
+    var keys: (worker: SocketKeys, client: SocketKeys)?
+    var guarded: GuardedService?
+    if isLocal {
+      service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    } else {
+      let made = try GuardedService()
+      guarded = made
+      service = made.service
+      keys = (try made.key("w1", .worker), try made.key("anna", .submitter))
+    }
+    let worker = try TestWorker(service, keys: keys?.worker, store: store)
+    let client = try TestClient(service, keys: keys?.client)
+    let content = StoredContent(digest: digest, size: 5)
+    guard case .placed(let places) = try client.ask(.place([content], avoided: [], writer: asker))
+    else {
+      Issue.record("it can be left nowhere")
+      return
+    }
+    #expect(places.map(\.digest) == [digest])
+    while worker.grants.isEmpty { try #require(try worker.takeNext()) }
+    var own: [UInt8]?
+    if case .client(let pair, _) = keys?.client { own = pair.publicKey.bytes }
+    #expect(worker.grants == [GrantOrder(digest: digest, reader: own ?? said, mayWrite: true)])
+    withExtendedLifetime(guarded) {}
+  }
+
+  // Who was told of others' work by its name would learn what they did, and what it left.
+  @Test(.checks("G36", "S152")) func aForecastIsOfOnesOwnWork() throws {
+    let guarded = try GuardedService()
+    let worker = try TestWorker(guarded.service, keys: guarded.key("w1", .worker))
+    var graph = chainGraph("g")
+    for at in graph.templates.indices { graph.templates[at].isReusable = true }
+    let anna = try TestClient(guarded.service, keys: guarded.key("anna", .submitter))
+    let bob = try TestClient(guarded.service, keys: guarded.key("bob", .submitter))
+    let first = try anna.submit(graph)
+    try worker.work(through: 3)
+    #expect(try anna.awaitEnd(of: first).state == .succeeded)
+    graph.labels = [Label(key: GraphSubmission.submitterLabel, value: "anna")]
+    for (client, count) in [(anna, 3), (bob, 0)] {
+      guard case .reusable(let reused, let skipped) = try client.ask(.reusable(graph)) else {
+        Issue.record("nothing is told")
+        return
+      }
+      #expect(reused.operationCount == count && skipped.isEmpty)
+    }
+    let olga = try TestClient(guarded.service, keys: guarded.key("olga", .observer))
+    #expect(refusal(try olga.ask(.reusable(graph))) == .forbidden)
+  }
+
   // Under its own name, at the workers' address, and nowhere else.
   @Test(.checks("G36")) func workers() throws {
     let guarded = try GuardedService()

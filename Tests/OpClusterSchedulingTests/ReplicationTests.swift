@@ -100,6 +100,17 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
+  @Test(arguments: [0, 9, .max] as [UInt8]) func noSuchNumberOfStores(replicas: UInt8) {
+    var world = ContentTests.world()
+    var graph = ContentTests.submission()
+    graph.templates[0].replicas = replicas
+    guard case .refused(let refusal)? = world.ask(.submit(graph)) else {
+      Issue.record("\(replicas) replicas are taken")
+      return
+    }
+    #expect(refusal.code == .badRequest)
+  }
+
   /// After a restart it is known again who has it, before anything is copied.
   @Test func aRestartCopiesNothing() throws {
     var world = ContentTests.world(["a", "b", "c"])

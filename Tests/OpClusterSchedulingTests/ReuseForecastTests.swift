@@ -111,26 +111,43 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
-  /// It is told over several turns, and its cost in one is bounded; questions beyond a few wait.
+  /// It is told over several turns, and its cost in one is bounded; a client asks one question at a
+  /// time, a few clients ask at once, and a small graph does not wait for the large ones.
   @Test func largeGraphsAreLookedAtInParts() {
     var world = Self.world()
     world.invariantChecks = .never
     var graph = GraphSubmission(name: "g")
     graph.templates = [Self.command("a", 1, count: UInt32(Limits.forecastOperationsPerTurn * 8))]
-    for _ in 0..<Limits.forecasts { #expect(world.ask(.reusable(graph)) == nil) }
-    guard case .refused(let refusal)? = world.ask(.reusable(graph)) else {
-      Issue.record("too many are taken")
-      return
+    func ask(_ peer: UInt64, _ graph: GraphSubmission) -> ClientReply? {
+      let request = RequestID(1_000 + peer)
+      world.input(.client(PeerID(peer), request, .reusable(graph)))
+      return world.replies[request.number]
     }
-    #expect(refusal.code == .busy && refusal.retryAfter != nil)
+    func code(_ reply: ClientReply?) -> Refusal.Code? {
+      guard case .refused(let refusal)? = reply, refusal.retryAfter != nil else { return nil }
+      return refusal.code
+    }
+    let others = UInt64(100)..<UInt64(100 + Limits.forecasts - 1)
+    for peer in others { #expect(ask(peer, graph) == nil) }
+    #expect(code(ask(100, graph)) == .busy)
+    var small = graph
+    small.templates[0].count = 1
+    #expect(ask(50, small) == nil)
+    #expect(code(ask(51, small)) == .busy)
     var turns = 0
-    while !world.scheduler.forecasts.isEmpty, turns < 100 {
+    while world.replies[1_050] == nil, turns < 100 {
       #expect(world.scheduler.nextDeadline().map { $0 <= world.now } == true)
       world.tick(after: .zero)
       turns += 1
     }
-    // The turns of questions are of them, too.
-    #expect(turns == (Limits.forecasts * 8) - (Limits.forecasts + 1))
+    #expect(turns <= Limits.forecasts && world.scheduler.forecasts.count == others.count)
+    turns = 0
+    while !world.scheduler.forecasts.isEmpty, turns < 100 {
+      world.tick(after: .zero)
+      turns += 1
+    }
+    #expect(turns <= 8 * others.count)
+    for peer in others { #expect(world.replies[1_000 + peer] != nil) }
     graph.templates[0].count = UInt32(Limits.forecastOperations + 1)
     guard case .refused(let large)? = world.ask(.reusable(graph)) else {
       Issue.record("a larger one is taken")

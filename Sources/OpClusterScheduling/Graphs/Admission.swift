@@ -156,6 +156,9 @@ extension Scheduler {
     if template.payload.count > Limits.payloadBytes {
       throw refuse("its description exceeds \(Limits.payloadBytes) bytes")
     }
+    if !(1...Limits.replicas).contains(template.replicas) {
+      throw refuse("\(template.replicas) replicas, not 1 to \(Limits.replicas)")
+    }
     // One argument for each element, or none at all: `argument(of:)` indexes by element.
     let arguments = template.elementArguments
     if !arguments.isEmpty, arguments.count != Int(template.count) {
