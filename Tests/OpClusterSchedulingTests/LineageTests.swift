@@ -269,6 +269,38 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
+  /// What ran again for nobody ends, and with it the barrier that stood behind it, and the graph: it
+  /// is not cancelled after its end (S88).
+  @Test(.checks("S88")) func endsTheGraphThatNeedsItNoMore() throws {
+    var world = Self.world()
+    let graph = Self.chain { graph in
+      graph.templates.append(noops("wall"))
+      graph.templates[3].work = .nothing
+      graph.templates[3].isBarrier = true
+    }
+    world.ask(.submit(graph))
+    try Self.run(operation(1, 0), leaving: Self.content(1), &world)
+    Self.release(operation(1, 1), &world)
+    try Self.run(operation(1, 1), leaving: Self.content(2), &world)
+    Self.lose([try Self.content(2)], &world)
+    Self.release(operation(1, 2), &world)
+    Self.wait(&world)
+    world.start(0, operation(2, 0))
+    world.workers[0].held = [try Self.content(2)]
+    world.report(0)
+    Self.wait(&world)
+    try Self.run(operation(1, 2), leaving: nil, &world)
+    #expect(world.scheduler.graphs.numbers == [1, 2], "the barrier waits for what runs again")
+    world.end(0, operation(2, 0), ContentTests.result(try Self.content(2)))
+    world.report(0)
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+    #expect(world.endings.flatMap(\.outcomes).allSatisfy { $0 == Outcome.succeeded.rawValue })
+    for case .cancelled(let runs, _) in world.journal.flatMap(\.records) {
+      Issue.record("cancelled: \(runs)")
+    }
+    #expect(world.brokenInvariant == nil)
+  }
+
   /// A barrier behind who waits is no barrier before what it waits for; and the limit of the queue
   /// holds, which belongs to the graph.
   @Test func beforeTheBarrier() throws {

@@ -34,6 +34,8 @@ extension Scheduler {
         let origin = OperationID(graph: id, index: index)
         guard let graph = state.recomputations[origin] else { continue }
         let member = OperationID(graph: graph, index: 0)
+        // It may have ended in this very turn, which is what ended the other graph.
+        if graphs[graph.number].cell(0).phase == .finished { continue }
         commit(
           .cancelled([OperationRuns(member)], .request("nobody needs it any more")), into: &turn)
         tellWorkers([member], into: &turn)
