@@ -129,7 +129,7 @@ let package = Package(
       name: "OpClusterAttempts",
       dependencies: [
         "OpClusterFolders", "OpClusterOperations", "OpClusterWire", "OpClusterProcesses",
-        "OpClusterDaemon", "OpClusterSystem", "OpClusterModel", logging,
+        "OpClusterDaemon", "OpClusterSystem", "OpClusterModel", deque, logging,
       ]),
     .target(
       name: "OpClusterWorker",

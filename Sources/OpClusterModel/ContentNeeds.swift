@@ -12,6 +12,19 @@ extension InputFile {
   package func isOf(_ input: DependencyInput) -> Bool { operation == input.name }
 }
 
+extension [InputFile] {
+  /// Leaves in outputs only the files that are read of them.
+  package func narrow(_ inputs: inout ArraySlice<DependencyInput>) {
+    var names: [String: [[UInt8]]] = [:]
+    for file in self { names[file.operation, default: []].append(Array<UInt8>(file.file.utf8)) }
+    for at in inputs.indices {
+      guard let output = inputs[at].output else { continue }
+      inputs[at].output = OperationOutput.narrowed(
+        output, toFiles: names[inputs[at].name] ?? [])
+    }
+  }
+}
+
 /// Which contents of its inputs an operation reads.
 package struct ContentNeeds: Hashable, Sendable {
   /// Values of registered types. Commands read their fields alone, which are with the output.

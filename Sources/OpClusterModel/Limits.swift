@@ -111,6 +111,10 @@ public enum Limits {
   /// Entries of a scratch folder that the worker's loop removes; another thread removes more.
   public static let entriesRemovedAtOnce = 1_000
 
+  /// Threads of a worker that make inputs readable, and those that keep outputs.
+  public static let inputThreads = 4
+  public static let outputThreads = 2
+
   /// Distinct refusals of workers that the coordinator's log shows in ten minutes.
   public static let refusedWorkersTold = 100
 

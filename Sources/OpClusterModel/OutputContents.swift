@@ -28,6 +28,45 @@ extension OperationOutput {
     return fields.isWhole ? found : []
   }
 
+  /// The encoding without the files of other names than these: a reader of one file of many is not
+  /// sent the names of all. Unchanged if it cannot be read, which its reader is told later. Costs
+  /// the fields of the output, each times the names.
+  package static func narrowed(_ encoded: [UInt8], toFiles names: [[UInt8]]) -> [UInt8] {
+    // Each names at least a digest.
+    if encoded.count < ContentDigest.byteCount { return encoded }
+    var fields = FieldWalk(encoded[...])
+    var left: [Range<Int>] = []
+    var start = 0
+    while let field = fields.next() {
+      defer { start = fields.position }
+      guard field.number == 5, let bytes = field.bytes else { continue }
+      guard let file = fileName(bytes) else { return encoded }
+      if file.isEmpty || names.contains(where: { $0.elementsEqual(file) }) { continue }
+      if let last = left.last, last.upperBound == start {
+        left[left.count - 1] = last.lowerBound..<fields.position
+      } else {
+        left.append(start..<fields.position)
+      }
+    }
+    guard fields.isWhole, !left.isEmpty else { return encoded }
+    var narrowed: [UInt8] = []
+    var next = 0
+    for range in left {
+      narrowed += encoded[next..<range.lowerBound]
+      next = range.upperBound
+    }
+    return narrowed + encoded[next...]
+  }
+
+  /// The name of the output file that a content belongs to; empty: it is a value. nil: it cannot be
+  /// read.
+  private static func fileName(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    var fields = FieldWalk(bytes)
+    var file: ArraySlice<UInt8> = []
+    while let field = fields.next() { if field.number == 3 { file = field.bytes ?? [] } }
+    return fields.isWhole ? file : nil
+  }
+
   private static func content(
     _ bytes: ArraySlice<UInt8>
   ) -> (content: StoredContent, file: ArraySlice<UInt8>)? {
@@ -63,6 +102,9 @@ private struct FieldWalk {
   private(set) var isWhole = true
 
   init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+  /// Where the next field begins.
+  var position: Int { rest.startIndex }
 
   mutating func next() -> Field? {
     guard isWhole, !rest.isEmpty, let tag = varint() else { return nil }

@@ -223,7 +223,9 @@ package final class ContentStore: Sendable {
         SystemError(action: "read an output", code: EINVAL, advice: "it is no plain file"))
     }
     let incoming = try begin()
-    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    // A small file needs no large one, which has to be cleared; a file may grow meanwhile.
+    let most = Int(clamping: min(max(facts.st_size, 0), 1 << 20)) + 1
+    var buffer = [UInt8](repeating: 0, count: most)
     while true {
       let count = unsafe read(descriptor, &buffer, buffer.count)
       if count == 0 { return try incoming.finish() }

@@ -19,10 +19,11 @@ enum Workload: String, CaseIterable {
   case racks = "W16"
   case largeFile = "W17"
   case smallFiles = "W18"
+  case shuffle = "W19"
 
   /// Those that are run unless some are named: all that take minutes and not longer.
   static let usual = allCases.filter {
-    ![.millions, .racks, .largeFile, .smallFiles].contains($0)
+    ![.millions, .racks, .largeFile, .smallFiles, .shuffle].contains($0)
   }
 
   var title: String {
@@ -40,6 +41,7 @@ enum Workload: String, CaseIterable {
     case .crowd: "1,000 workers"
     case .largeFile: "a file of 1 GiB from worker to worker"
     case .smallFiles: "10,000 files of 100 KiB from worker to worker"
+    case .shuffle: "100 x 100 pieces from worker to worker, seconds"
     case .racks: "900 machines behind three relays"
     case .commands: "100,000 x /bin/true, coordinator's processor, microseconds each"
     case .protection: "100,000 independent no-ops, per second"
@@ -83,6 +85,11 @@ enum Workload: String, CaseIterable {
       ]
     case .largeFile: return try await Measurements.transfer(files: 1, of: 1 << 30)
     case .smallFiles: return try await Measurements.transfer(files: 10_000, of: 100 << 10)
+    case .shuffle:
+      return [
+        ("1 MiB in all", try await Measurements.shuffle(width: 100, pieceBytes: 105)),
+        ("1 GiB in all", try await Measurements.shuffle(width: 100, pieceBytes: 107_375)),
+      ]
     case .racks:
       return try await Measurements.racks(3, of: 300, operations: 200_000)
     case .crowd:

@@ -18,6 +18,37 @@ import Testing
     return bytes
   }
 
+  /// Of many files of many operations a reader is told of those that it reads. The others count for
+  /// no limit.
+  @Test func onlyWhatIsRead() throws {
+    var make = noops("make", 40)
+    make.isArray = true
+    var read = noops("read")
+    read.work = .command
+    read.wantsInputs = true
+    read.isHeld = true
+    read.inputFiles = [InputFile(operation: "make", file: "f", folder: "m", isByIndex: true)]
+    var graph = GraphSubmission(name: "g")
+    graph.templates = [make, read]
+    graph.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
+    var world = ContentTests.world(["a"])
+    world.ask(.submit(graph))
+    let content = try ContentTests.content(1)
+    var others = Self.named(try ContentTests.content(2))
+    others[others.count - 1] = UInt8(ascii: "g")
+    var result = AttemptResult.success
+    result.output = Array([[UInt8]](repeating: others, count: 900).joined()) + Self.named(content)
+    #expect(result.output.count * 40 > Limits.inputBytes)
+    world.workers[0].held = [content, try ContentTests.content(2)]
+    world.report(0)
+    world.runAll { _ in result }
+    world.ask(.hold(.operations([operation(1, 40)]), false))
+    let inputs = world.workers[0].assigned.flatMap(\.inputs)
+    #expect(inputs.count == 40)
+    #expect(inputs.allSatisfy { $0.output == Self.named(content) })
+    #expect(world.brokenInvariant == nil)
+  }
+
   /// `read` of the submitter's files: the same for all, or each its own.
   private static func reading(_ files: [[UInt8]], _ count: UInt32) -> GraphSubmission {
     var read = noops("read", count)

@@ -58,7 +58,9 @@ import Testing
         if let read = try? Wire.decodeOutput(broken), !seen.isEmpty {
           #expect(seen == read.contents + read.files.map(\.content), "seed \(seed)")
         }
+        try Self.expectNarrowed(broken, seed)
       }
+      try Self.expectNarrowed(bytes, seed)
     }
     var output = OperationOutput()
     for count in [Limits.contentsPerOutput, Limits.contentsPerOutput + 1] {
@@ -69,6 +71,15 @@ import Testing
       let isTaken = count <= Limits.contentsPerOutput
       #expect(OperationOutput.contents(of: Wire.encode(output: output)).isEmpty != isTaken)
     }
+  }
+
+  /// Without the files of other names, an output is otherwise the same.
+  private static func expectNarrowed(_ bytes: [UInt8], _ seed: Int) throws {
+    guard var output = try? Wire.decodeOutput(bytes) else { return }
+    let names = output.files.first.map { [$0.name] } ?? []
+    let narrowed = OperationOutput.narrowed(bytes, toFiles: names.map { Array($0.utf8) })
+    output.files.removeAll { !names.contains($0.name) }
+    #expect(try Wire.decodeOutput(narrowed) == output, "seed \(seed)")
   }
 
   @Test(arguments: 0..<MessageGenerator.clientMessageKinds) func clientMessages(kind: Int) throws {

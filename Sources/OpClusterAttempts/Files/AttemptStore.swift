@@ -87,7 +87,10 @@ package final class AttemptStore: Sendable {
 
   /// Makes what an attempt reads readable in a folder: values under their digests, files where the
   /// operation looks for them.
-  func layOut(_ job: Job, in folder: String) throws(AttemptProblem) {
+  ///
+  /// It ends early if nobody wants it any more. Blocks for as long as the disk takes.
+  func layOut(_ order: LayoutOrder) throws(AttemptProblem) {
+    let (job, folder) = (order.job, order.folder)
     do {
       try Folders.makeEmpty(folder)
       // Operations of other accounts read them, and change nothing.
@@ -102,6 +105,7 @@ package final class AttemptStore: Sendable {
       let root = Self.filesFolder(in: folder)
       try Folders.makeReadable(root)
       for (file, path) in try job.inputFiles() {
+        if order.isStopped { return }
         try Folders.makeReadableParents(of: path, in: root)
         try link(file.content.digest, "\(root)/\(path)", file.isExecutable)
       }
@@ -131,33 +135,11 @@ final class FileKeeper: Sendable {
     var left: LeftFiles
   }
 
-  private let store: AttemptStore
-  /// The ends, as those of tasks.
-  private let ends: Mailbox<TaskNews>
-  private let state = Mutex<(waiting: [Work], isRunning: Bool)>(([], false))
+  private let threads: WorkThreads<Work>
 
+  /// - Parameter ends: The ends of parts, as those of tasks.
   init(_ store: AttemptStore, ends: Mailbox<TaskNews>) {
-    self.store = store
-    self.ends = ends
-  }
-
-  /// Keeps what a part has left; its end follows.
-  func keep(_ part: Part, _ result: AttemptResult, _ left: LeftFiles) {
-    let isFirst = state.withLock { state in
-      state.waiting.append(Work(part: part, result: result, left: left))
-      defer { state.isRunning = true }
-      return !state.isRunning
-    }
-    guard isFirst else { return }
-    do throws(SystemError) {
-      _ = try startThread(name: "keeper", takesSignals: false) { [self] in work() }
-    } catch {
-      work()
-    }
-  }
-
-  private func work() {
-    while let work = next() {
+    threads = WorkThreads(named: "keeper", atMost: Limits.outputThreads) { work in
       let (result, kept) =
         switch work.left {
         case .value(let path): store.fitting(work.result, valueAt: path)
@@ -167,13 +149,8 @@ final class FileKeeper: Sendable {
     }
   }
 
-  private func next() -> Work? {
-    state.withLock { state in
-      if state.waiting.isEmpty {
-        state.isRunning = false
-        return nil
-      }
-      return state.waiting.removeFirst()
-    }
+  /// Keeps what a part has left; its end follows.
+  func keep(_ part: Part, _ result: AttemptResult, _ left: LeftFiles) {
+    threads.add(Work(part: part, result: result, left: left))
   }
 }

@@ -24,7 +24,8 @@ package final class AttemptRunner {
   package var home: OperationHome {
     didSet { children?.home = home }
   }
-  private let store: AttemptStore?
+  /// nil: there is no store.
+  private let layouts: InputLayouts?
   /// Attempts that read contents of the store.
   private var readers: Set<AttemptID> = []
   /// What was kept in the store, since the last `takeKept`.
@@ -55,7 +56,7 @@ package final class AttemptRunner {
     limits: OperationLimits = OperationLimits(), childIdleTime: Span = .seconds(60),
     runAs: OperationAccount = .worker, isLibrary: Bool = false, store: AttemptStore? = nil
   ) throws(SystemError) {
-    self.store = store
+    if let store { layouts = try InputLayouts(store) } else { layouts = nil }
     self.isLibrary = isLibrary
     self.home = home
     self.host = host
@@ -79,6 +80,7 @@ package final class AttemptRunner {
   /// Readable if `collect` has work.
   package var descriptors: [Int32] {
     [host.descriptor, tasks.ends.descriptor, tasks.progress.descriptor]
+      + (layouts.map { [$0.descriptor] } ?? [])
   }
 
   /// The moment at which `collect` must be called, even if nothing is readable.
@@ -90,7 +92,8 @@ package final class AttemptRunner {
 
   package func isRunning(_ attempt: AttemptID) -> Bool {
     let whole = Part(attempt: attempt)
-    return blockRuns[attempt] != nil || tasks.isRunning(whole)
+    return blockRuns[attempt] != nil || layouts?.isWaiting(attempt) ?? false
+      || tasks.isRunning(whole)
       || children?.isRunning(whole) ?? false
       || commands.stream(.standardOutput, of: attempt) != nil
   }
@@ -105,19 +108,14 @@ package final class AttemptRunner {
   /// Starts an attempt; returns its result if it has ended already.
   package func start(_ job: Job, argument: [UInt8], at now: Instant) -> AttemptResult? {
     if job.readsStore {
-      do throws(AttemptProblem) {
-        guard let store else {
-          throw AttemptProblem(cause: .cannotStart, message: "this worker has no store")
-        }
-        try store.layOut(job, in: scratch.inputFolder(job.attempt))
-        readers.insert(job.attempt)
-      } catch {
-        return error.result
+      guard let layouts else {
+        return AttemptProblem(cause: .cannotStart, message: "this worker has no store").result
       }
+      readers.insert(job.attempt)
+      layouts.begin(job, argument: argument, in: scratch.inputFolder(job.attempt))
+      return nil
     }
-    let result = begin(job, argument: argument, at: now)
-    if result != nil { forgetInputs(of: job.attempt) }
-    return result
+    return begin(job, argument: argument, at: now)
   }
 
   private func forgetInputs(of attempt: AttemptID) {
@@ -247,6 +245,7 @@ package final class AttemptRunner {
   /// Asks the attempt to stop: processes by their signal, operations by their flag. Skips blocks
   /// that have not begun (S122).
   package func stop(_ attempt: AttemptID) {
+    layouts?.stop(attempt)
     guard let run = blockRuns[attempt] else { return stop(Part(attempt: attempt)) }
     blockRuns[attempt]?.stop()
     for block in run.running { stop(Part(attempt: attempt, block: block)) }
@@ -260,6 +259,7 @@ package final class AttemptRunner {
 
   /// Kills process trees; asks everything else once more.
   package func kill(_ attempt: AttemptID) {
+    layouts?.stop(attempt)
     guard let run = blockRuns[attempt] else { return kill(Part(attempt: attempt)) }
     blockRuns[attempt]?.stop()
     for block in run.running { kill(Part(attempt: attempt, block: block)) }
@@ -279,7 +279,7 @@ package final class AttemptRunner {
     at now: Instant, progress: (AttemptID, Double, String) -> Void
   ) -> [(AttemptID, AttemptResult)] {
     passTime(at: now)
-    var ended: [(AttemptID, AttemptResult)] = []
+    var ended = beginLaidOut(at: now)
     var news = children?.collect(at: now) ?? []
     let ends = host.collectEnded()
     for survival in host.takeSurvivals() { note(survival) }
@@ -317,6 +317,18 @@ package final class AttemptRunner {
     }
     advanced.removeAll()
     if !readers.isEmpty { for (attempt, _) in ended { forgetInputs(of: attempt) } }
+    return ended
+  }
+
+  /// Begins attempts whose inputs are there. Returns those that have ended already.
+  private func beginLaidOut(at now: Instant) -> [(AttemptID, AttemptResult)] {
+    guard let layouts else { return [] }
+    var (ready, ended) = layouts.takeEnded()
+    for (job, argument) in ready {
+      if let result = begin(job, argument: argument, at: now) {
+        ended.append((job.attempt, result))
+      }
+    }
     return ended
   }
 

@@ -28,7 +28,9 @@ extension Scheduler {
       ? "the outputs of its dependencies exceed \(Limits.inputBytes) bytes together" : nil
   }
 
-  /// The outputs of its finished dependencies (S135, S138): of whole stages only existing outputs.
+  /// The outputs of its finished dependencies (S135, S138): of whole stages only existing outputs,
+  /// and of output files only those that it reads. Costs its dependencies and the files that they
+  /// left.
   func inputs(of id: OperationID, _ stage: Int) -> [DependencyInput] {
     let graph = id.graph.number
     if let origin = graphs[graph].submission.recomputes,
@@ -42,6 +44,7 @@ extension Scheduler {
     guard graphs[graph].stages[stage].template.wantsInputs,
       graphs[graph].hasDependencies(id.index, stage)
     else { return inputs }
+    let first = inputs.count
     for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
       for index in graphs[graph].stages[edge.stage].indices
       where graphs[graph].outputs[index] != nil {
@@ -51,6 +54,7 @@ extension Scheduler {
     graphs[graph].forEachDependency(of: id.index) { on, _ in
       if let input = input(from: on) { inputs.append(input) }
     }
+    graphs[graph].stages[stage].template.inputFiles.narrow(&inputs[first...])
     return inputs
   }
 

@@ -1,0 +1,97 @@
+// What attempts read of the store is made readable before they begin, on threads of its own: there
+// may be thousands of files, and contents that have not been read since the worker began are
+// compared with their digests first. The loop must answer meanwhile.
+
+import OpClusterModel
+import OpClusterSystem
+import Synchronization
+
+/// Attempts that wait for their inputs. On the thread of its `AttemptRunner`.
+final class InputLayouts {
+  /// An attempt whose inputs are being laid out.
+  private struct Waiting {
+    var job: Job
+    var argument: [UInt8]
+    let order: LayoutOrder
+  }
+
+  private var waiting: [AttemptID: Waiting] = [:]
+  private let store: AttemptStore
+  private let threads: WorkThreads<LayoutOrder>
+  /// Never full: each attempt has one.
+  private let ends: Mailbox<LayoutEnd>
+
+  init(_ store: AttemptStore) throws(SystemError) {
+    self.store = store
+    let ends = try Mailbox<LayoutEnd>(capacity: .max)
+    self.ends = ends
+    threads = WorkThreads(named: "inputs", atMost: Limits.inputThreads) { order in
+      do throws(AttemptProblem) {
+        try store.layOut(order)
+        _ = ends.post(LayoutEnd(attempt: order.job.attempt, problem: nil))
+      } catch {
+        _ = ends.post(LayoutEnd(attempt: order.job.attempt, problem: error))
+      }
+    }
+  }
+
+  /// Readable if `takeEnded` has work.
+  var descriptor: Int32 { ends.descriptor }
+
+  func isWaiting(_ attempt: AttemptID) -> Bool { waiting[attempt] != nil }
+
+  /// Begins to lay out what a job reads in a folder.
+  func begin(_ job: Job, argument: [UInt8], in folder: String) {
+    let order = LayoutOrder(job, in: folder)
+    waiting[job.attempt] = Waiting(job: job, argument: argument, order: order)
+    threads.add(order)
+  }
+
+  /// The attempt will not begin. Its end follows nevertheless.
+  func stop(_ attempt: AttemptID) {
+    waiting[attempt]?.order.stop()
+  }
+
+  /// What may begin now, and the results of what will not.
+  func takeEnded() -> (ready: [(Job, argument: [UInt8])], ended: [(AttemptID, AttemptResult)]) {
+    if waiting.isEmpty { return ([], []) }
+    var news: [LayoutEnd] = []
+    ends.takeAll(into: &news)
+    var ready: [(Job, argument: [UInt8])] = []
+    var ended: [(AttemptID, AttemptResult)] = []
+    for end in news {
+      guard let one = waiting.removeValue(forKey: end.attempt) else { continue }
+      if one.order.isStopped {
+        var result = AttemptResult()
+        result.wasStopped = true
+        ended.append((end.attempt, result))
+      } else if let problem = end.problem {
+        ended.append((end.attempt, problem.result))
+      } else {
+        ready.append((one.job, one.argument))
+      }
+    }
+    return (ready, ended)
+  }
+}
+
+/// Inputs that are to be laid out, and whether anybody still wants them.
+final class LayoutOrder: Sendable {
+  let job: Job
+  let folder: String
+  private let stopped = Atomic<Bool>(false)
+
+  init(_ job: Job, in folder: String) {
+    self.job = job
+    self.folder = folder
+  }
+
+  func stop() { stopped.store(true, ordering: .relaxed) }
+  var isStopped: Bool { stopped.load(ordering: .relaxed) }
+}
+
+private struct LayoutEnd: Sendable {
+  var attempt: AttemptID
+  /// nil: all is there.
+  var problem: AttemptProblem?
+}
