@@ -59,6 +59,8 @@ let package = Package(
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(
       name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(
+      name: "CHTTP", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
     .target(name: "CProcess"),
 
@@ -93,6 +95,8 @@ let package = Package(
     .target(name: "OpClusterWire", dependencies: ["OpClusterModel", protobuf]),
     .target(
       name: "OpClusterJournal", dependencies: ["OpClusterSystem", "CSQLite", "OpClusterFolders"]),
+    // Figures for monitoring, and the server that tells them.
+    .target(name: "OpClusterMetrics", dependencies: ["CHTTP", "OpClusterSystem"]),
     // Contents on a worker's disk, named by their digests.
     .target(
       name: "OpClusterStore",
@@ -121,7 +125,7 @@ let package = Package(
       dependencies: [
         "OpClusterScheduling", "OpClusterQueries", "OpClusterWire", "OpClusterJournal",
         "OpClusterKeys", "OpClusterFolders", "OpClusterSystem", "OpClusterZeroMQ",
-        "OpClusterPresentation", "OpClusterModel",
+        "OpClusterPresentation", "OpClusterModel", "OpClusterMetrics",
         deque, heap, logging,
       ]),
     // What runs the work of attempts, for a worker and for a program that is its own cluster.
@@ -134,9 +138,10 @@ let package = Package(
     .target(
       name: "OpClusterWorker",
       dependencies: [
-        "OpClusterAttempts", "OpClusterOperations", "OpClusterExecution", "OpClusterWire",
-        "OpClusterProcesses", "OpClusterPresentation", "OpClusterDaemon", "OpClusterSystem",
-        "OpClusterStore", "OpClusterTransfer", "OpClusterZeroMQ", "OpClusterModel", logging,
+        "OpClusterMetrics", "OpClusterAttempts", "OpClusterOperations", "OpClusterExecution",
+        "OpClusterWire", "OpClusterProcesses", "OpClusterPresentation", "OpClusterDaemon",
+        "OpClusterSystem", "OpClusterStore", "OpClusterTransfer", "OpClusterZeroMQ",
+        "OpClusterModel", logging,
       ]),
     // A worker to the coordinator, a coordinator to the machines of a rack.
     .target(
@@ -151,8 +156,8 @@ let package = Package(
       dependencies: [
         "OpClusterAttempts", "OpClusterWorker", "OpClusterClient", "OpClusterOperations",
         "OpClusterKeys", "OpClusterPresentation",
-        "OpClusterFolders", "OpClusterDaemon", "OpClusterSystem", "OpClusterZeroMQ",
-        "OpClusterModel", arguments,
+        "OpClusterFolders", "OpClusterDaemon", "OpClusterMetrics", "OpClusterSystem",
+        "OpClusterZeroMQ", "OpClusterModel", arguments,
         logging,
       ]),
     .target(
@@ -200,7 +205,8 @@ let package = Package(
       name: "opcoord",
       dependencies: [
         "OpClusterCoordinator", "OpClusterJournal", "OpClusterKeys", "OpClusterFolders",
-        "OpClusterDaemon", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        "OpClusterDaemon", "OpClusterMetrics", "OpClusterSystem", "OpClusterZeroMQ",
+        "OpClusterModel", arguments,
         logging,
       ]),
     .executableTarget(

@@ -4,6 +4,7 @@
 import Glibc
 public import Logging
 public import OpClusterJournal
+public import OpClusterMetrics
 public import OpClusterModel
 import OpClusterScheduling
 public import OpClusterSystem
@@ -16,11 +17,13 @@ public struct CoordinatorReady: Sendable {
   public let workerEndpoint: Endpoint
   public let epoch: Epoch
   public let stateFolder: String
+  /// Where figures are served; nil: nowhere.
+  public let metrics: MetricsAddress?
 
-  /// `opcoord ready clients=… workers=… epoch=N state=…`
+  /// `opcoord ready clients=… workers=… epoch=N state=… [metrics=…]`
   public var line: String {
     "opcoord ready clients=\(clientEndpoint) workers=\(workerEndpoint) epoch=\(epoch.number) "
-      + "state=\(stateFolder)"
+      + "state=\(stateFolder)" + (metrics.map { " metrics=\($0)" } ?? "")
   }
 }
 
@@ -114,9 +117,23 @@ public struct Coordinator: Sendable {
         settings, logger, scheduler, opened.journal, mayHaveGoneBack: !opened.recovered.isAtHome,
         notices, signals: signals,
         lifeline: lifeline, service: service)
-      return loop.run(onReady: onReady)
+      let metrics = try settings.metrics.map { address throws(CoordinatorError) in
+        try Self.serveMetrics(at: address, notices)
+      }
+      defer { metrics?.stop() }
+      return loop.run(metrics: metrics?.address, onReady: onReady)
     } catch {
       return .failed(error)
+    }
+  }
+
+  private static func serveMetrics(
+    at address: MetricsAddress, _ notices: Mailbox<Notice>
+  ) throws(CoordinatorError) -> MetricsServer {
+    do throws(MetricsError) {
+      return try MetricsServer(address) { MetricsQuestion.ask { notices.post(.metrics($0)) == .posted } }
+    } catch {
+      throw .metrics(error.description)
     }
   }
 
@@ -182,5 +199,6 @@ enum Notice: Sendable {
   case reserve
   case history(HistoryAnswer)
   case enrolled(Enrolment)
+  case metrics(MetricsQuestion)
   case stop
 }

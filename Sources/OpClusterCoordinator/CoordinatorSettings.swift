@@ -1,6 +1,7 @@
 // The settings of a coordinator: addresses, times, limits. Made by the command or a test, never
 // changed afterwards. Values only.
 
+public import OpClusterMetrics
 public import OpClusterModel
 public import OpClusterZeroMQ
 
@@ -15,6 +16,8 @@ public struct CoordinatorSettings: Sendable {
   /// The keys for TCP; nil: it serves only over `ipc` and `inproc`.
   public var keys: CoordinatorKeys?
   public var timing = Timing()
+  /// Where figures for monitoring are served; nil: nowhere.
+  public var metrics: MetricsAddress?
   /// The graphs that a submitter's key may change.
   public var steering = Steering.own
   /// Admits everybody: the proof at the start must detect it (G35).
@@ -95,6 +98,10 @@ public struct CoordinatorSettings: Sendable {
 
 /// Limits of the body in addition to `Limits`.
 enum CoordinatorLimits {
+  /// Shared queues that have figures of their own for monitoring, and the queues that are looked at
+  /// to find them.
+  static let queuesInMetrics = 100
+  static let queuesLookedAtForMetrics = 1_000
   /// Simultaneous subscriptions of one client.
   static let subscriptionsPerClient = 64
   /// Of these, subscriptions to the client's own graphs: each remembers all living ones.

@@ -79,7 +79,10 @@ public enum Limits {
   public static let copiesUnderWay = 4_096
   /// Contents of ended graphs that are still being copied.
   public static let lastingCopies = 65_536
-  /// Contents of one worker that the coordinator knows; further ones are fetched by nobody.
+  /// Contents of one store. What may leave leaves for new ones.
+  public static let contentsPerStore = 900_000
+  /// Contents of one worker that the coordinator knows; further ones are fetched by nobody. More
+  /// than a store has, since it hears of what came before it hears of what left.
   public static let contentsPerWorker = 1_000_000
   /// Holders of a content that its reader is told.
   public static let holdersTold = 4

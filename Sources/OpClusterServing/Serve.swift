@@ -10,6 +10,7 @@ import OpClusterAttempts
 import OpClusterClient
 import OpClusterDaemon
 import OpClusterKeys
+import OpClusterMetrics
 import OpClusterModel
 import OpClusterPresentation
 import OpClusterSystem
@@ -90,6 +91,8 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       What the store sends to others each second at most, such as 50MB. [OPWORKER_UPLOAD_LIMIT]
       """)
   var uploadLimit: String?
+  @Option(help: "Where figures for Prometheus are served, HOST:PORT. [OPWORKER_METRICS]")
+  var metrics: String?
   @Option(
     help: "Processes one operation may have at once; 0: any number. [OPWORKER_PROCESSES]")
   var processes: String?
@@ -202,6 +205,13 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       configuration.logRetention = try Quantity.span(text, of: "--log-age")
     }
     try setStore(settings, &configuration)
+    if let text = settings.text(.metrics, flag: metrics) {
+      guard let address = MetricsAddress(text) else {
+        throw ValidationError(
+          "--metrics: '\(text)' is not HOST:PORT with a numeric host, as in 127.0.0.1:9421")
+      }
+      configuration.metrics = address
+    }
     configuration.capacity = try offer.capacity(settings)
     configuration.gpuNames = try offer.gpuNames(settings)
     configuration.labels = try settings.list(.label, flags: labels).map { text in

@@ -20,6 +20,7 @@ public enum WorkerSetting: String, CaseIterable, Sendable {
   case store
   case storeAddress = "store_address"
   case uploadLimit = "upload_limit"
+  case metrics
   case memoryLimit = "memory_limit"
   /// A file with the value of `join`.
   case joinFile = "join_file"

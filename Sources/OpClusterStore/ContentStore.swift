@@ -26,7 +26,7 @@ package final class ContentStore: Sendable {
   ///
   /// - Parameter onLoss: Told of contents that have left, on the thread that made them leave.
   package init(
-    folder path: String, limit: Int64,
+    folder path: String, limit: Int64, mostContents: Int = Limits.contentsPerStore,
     onLoss: @escaping @Sendable ([ContentDigest]) -> Void = { _ in }
   ) throws(StoreError) {
     self.onLoss = onLoss
@@ -38,7 +38,7 @@ package final class ContentStore: Sendable {
     } catch {
       throw .folder(error)
     }
-    index = Mutex(StoreIndex(limit: limit))
+    index = Mutex(StoreIndex(limit: limit, mostContents: mostContents))
     for name in try names(in: Self.incoming) { remove("\(Self.incoming)/\(name)") }
     for name in try names(in: Self.contents) { takeIn(name) }
   }
@@ -122,7 +122,7 @@ package final class ContentStore: Sendable {
   /// - Parameter expected: What has to come; its room is promised now. nil: that is not known.
   package func begin(_ expected: StoredContent? = nil) throws(StoreError) -> IncomingContent {
     let wanted = expected?.size ?? 0
-    try promise(wanted)
+    try promise(wanted, isNew: true)
     let number = lastName.wrappingAdd(1, ordering: .relaxed).newValue
     return IncomingContent(
       for: self, at: folder.file("\(Self.incoming)/\(number)"), expected, promised: wanted)
@@ -138,13 +138,16 @@ package final class ContentStore: Sendable {
     return try incoming.finish()
   }
 
-  func promise(_ bytes: Int64) throws(StoreError) {
+  func promise(_ bytes: Int64, isNew: Bool) throws(StoreError) {
     var full: StoreError?
     // Out of the way under the lock, so that nobody who adds one of them again loses its file.
     let leaving = index.withLock { index -> [(digest: ContentDigest, aside: String)] in
-      guard let leaving = index.reserve(bytes) else {
-        full = .full(
-          wanted: bytes, limit: index.limit, kept: index.keptBytes + index.reservedBytes)
+      guard let leaving = index.reserve(bytes, isNew: isNew) else {
+        let kept = index.keptCount + index.reservedCount
+        full =
+          kept >= index.mostContents
+          ? .crowded(limit: index.mostContents)
+          : .full(wanted: bytes, limit: index.limit, kept: index.keptBytes + index.reservedBytes)
         return []
       }
       return leaving.map { ($0, setAside($0)) }

@@ -32,7 +32,7 @@ package final class IncomingContent {
       close(descriptor)
       if !isFinished { _ = unsafe unlink(path) }
     }
-    store.release(promised)
+    if !isFinished { store.release(promised) }
   }
 
   private func openFile() throws(StoreError) {
@@ -56,10 +56,10 @@ package final class IncomingContent {
       // In steps, so that small pieces do not each ask.
       let more = max(total - promised, Self.step)
       do throws(StoreError) {
-        try store.promise(more)
+        try store.promise(more, isNew: false)
         promised += more
       } catch {
-        try store.promise(total - promised)
+        try store.promise(total - promised, isNew: false)
         promised = total
       }
     }
@@ -103,7 +103,6 @@ package final class IncomingContent {
     try store.take(found, from: path, FileStamp(descriptor: descriptor))
     isFinished = true
     store.release(promised)
-    promised = 0
     return found
   }
 }

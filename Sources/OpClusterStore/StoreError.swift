@@ -10,6 +10,8 @@ package enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
   /// There is no room: so many bytes are wanted, so many are allowed, and so many of these have to
   /// stay.
   case full(wanted: Int64, limit: Int64, kept: Int64)
+  /// There are as many contents as a store may have, and all have to stay.
+  case crowded(limit: Int)
   /// The store does not have it.
   case absent(ContentDigest)
   /// The file under this name has other bytes; the store has dropped it.
@@ -22,7 +24,7 @@ package enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Whether it is only a lack of room, of the store or of its disk.
   package var isLackOfRoom: Bool {
     switch self {
-    case .full: true
+    case .full, .crowded: true
     case .machine(let error): error.code == ENOSPC || error.code == EDQUOT
     case .absent, .damaged, .different, .folder: false
     }
@@ -33,6 +35,9 @@ package enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     case .full(let wanted, let limit, let kept):
       "the store is full: \(wanted) bytes are wanted, and \(kept) of its \(limit) have to stay; "
         + "give it more with --store, or free the disk"
+    case .crowded(let limit):
+      "the store has \(limit) files and values that have to stay, and takes no more; leave many "
+        + "small files as one, such as an archive"
     case .absent(let digest): "the store has no content \(digest.short)"
     case .damaged(let digest):
       "the content \(digest.short) was damaged on disk, and is dropped; look at the disk"

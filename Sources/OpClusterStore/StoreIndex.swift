@@ -24,8 +24,10 @@ struct StoreIndex: Sendable {
     static func < (one: Self, other: Self) -> Bool { one.number < other.number }
   }
 
-  /// The most bytes of all contents, with those that are on their way.
+  /// The most bytes of all contents, with those that are on their way,
   let limit: Int64
+  /// and the most contents: whoever must know them all is not to be told of more than it counts.
+  let mostContents: Int
   private(set) var entries: [ContentDigest: Entry] = [:]
   /// Bytes of all contents.
   private(set) var bytes: Int64 = 0
@@ -33,11 +35,16 @@ struct StoreIndex: Sendable {
   private(set) var keptBytes: Int64 = 0
   /// Bytes promised to contents that are on their way.
   private(set) var reservedBytes: Int64 = 0
+  private(set) var keptCount = 0
+  private(set) var reservedCount = 0
   private var lastUse: UInt64 = 0
   /// Uses of what may leave, the earliest first.
   private var uses: Heap<Use> = []
 
-  init(limit: Int64) { self.limit = max(limit, 0) }
+  init(limit: Int64, mostContents: Int = Limits.contentsPerStore) {
+    self.limit = max(limit, 0)
+    self.mostContents = mostContents
+  }
 
   subscript(_ digest: ContentDigest) -> Entry? { entries[digest] }
 
@@ -61,6 +68,7 @@ struct StoreIndex: Sendable {
     guard let entry = entries[digest], !entry.isKept else { return }
     entries[digest]?.isKept = true
     keptBytes += entry.size
+    keptCount += 1
   }
 
   /// Lets it leave when its room is needed.
@@ -68,6 +76,7 @@ struct StoreIndex: Sendable {
     guard let entry = entries[digest], entry.isKept else { return }
     entries[digest]?.isKept = false
     keptBytes -= entry.size
+    keptCount -= 1
     noteUse(digest)
   }
 
@@ -91,16 +100,24 @@ struct StoreIndex: Sendable {
   mutating func drop(_ digest: ContentDigest) {
     guard let entry = entries.removeValue(forKey: digest) else { return }
     bytes -= entry.size
-    if entry.isKept { keptBytes -= entry.size }
+    guard entry.isKept else { return }
+    keptBytes -= entry.size
+    keptCount -= 1
   }
 
-  /// Promises room for a content. Returns those that leave for it, the longest unused first; nil:
-  /// there is no room, since too much has to stay.
-  mutating func reserve(_ wanted: Int64) -> [ContentDigest]? {
-    guard wanted >= 0, wanted <= limit - keptBytes - reservedBytes else { return nil }
+  /// Promises room for a content, or more of it. Returns those that leave for it, the longest
+  /// unused first; nil: there is no room, since too much has to stay.
+  mutating func reserve(_ wanted: Int64, isNew: Bool = true) -> [ContentDigest]? {
+    let count = isNew ? 1 : 0
+    guard wanted >= 0, wanted <= limit - keptBytes - reservedBytes,
+      keptCount + reservedCount + count <= mostContents
+    else { return nil }
     reservedBytes += wanted
+    reservedCount += count
     var left: [ContentDigest] = []
-    while bytes + reservedBytes > limit, let use = uses.popMin() {
+    while bytes + reservedBytes > limit || entries.count + reservedCount > mostContents,
+      let use = uses.popMin()
+    {
       guard stands(use) else { continue }
       drop(use.digest)
       left.append(use.digest)
@@ -108,6 +125,9 @@ struct StoreIndex: Sendable {
     return left
   }
 
-  /// Takes back a promise: the content has come, or never will.
-  mutating func release(_ wanted: Int64) { reservedBytes -= wanted }
+  /// Takes back the promises for a content: it has come, or never will.
+  mutating func release(_ wanted: Int64) {
+    reservedBytes -= wanted
+    reservedCount -= 1
+  }
 }

@@ -69,10 +69,10 @@ public struct Worker: Sendable {
   }
 
   /// Asks everything to stop, reports the ends, says goodbye. From any thread.
-  public func stop() { _ = orders.post(.stop) }
+  public func stop() { _ = orders.post(.stop(now: false)) }
 
   /// Kills everything, then leaves. From any thread.
-  public func stopNow() { _ = orders.post(.stopNow) }
+  public func stopNow() { _ = orders.post(.stop(now: true)) }
 }
 
 extension WorkerConfiguration {

@@ -21,6 +21,8 @@ struct ServiceOptions: ParsableArguments {
   var state: String?
   @Option(help: "Folder of the keys, for TCP. [OPCOORD_KEYS]")
   var keys: String?
+  @Option(help: "Where figures for Prometheus are served, HOST:PORT. [OPCOORD_METRICS]")
+  var metrics: String?
   @Option(help: "Each side speaks at least this often, in seconds. [OPCOORD_HEARTBEAT]")
   var heartbeat: String?
   @Option(help: "A worker silent for so long gets no new work, in seconds. [OPCOORD_SUSPECT]")
@@ -64,6 +66,7 @@ struct ServiceOptions: ParsableArguments {
   var flags: [Setting: String] {
     let all: [(Setting, String?)] = [
       (.client, client), (.worker, worker), (.state, state), (.keys, keys),
+      (.metrics, metrics),
       (.heartbeat, heartbeat),
       (.suspect, suspect), (.lost, lost), (.resync, resync), (.grace, grace), (.orphan, orphan),
       (.fence, fence),
@@ -80,7 +83,7 @@ struct ServiceOptions: ParsableArguments {
 
 /// A setting, by its name in files and in `config show`. The order is that of `config show`.
 enum Setting: String, CaseIterable {
-  case client, worker, state, keys, heartbeat, suspect, lost, resync, grace, orphan, fence
+  case client, worker, state, keys, metrics, heartbeat, suspect, lost, resync, grace, orphan, fence
   case snapshotTurns = "snapshot_turns"
   case snapshotBytes = "snapshot_bytes"
   case eventBytes = "event_bytes"
@@ -180,6 +183,7 @@ struct Configuration {
     case .worker: return "tcp://127.0.0.1:7421"
     case .state: return CoordinatorRecord.defaultFolder
     case .keys: return KeyFolder.standard.path
+    case .metrics: return ""
     case .heartbeat: return times.heartbeat
     case .suspect: return times.suspect
     case .lost: return times.lost

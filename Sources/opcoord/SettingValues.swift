@@ -5,6 +5,7 @@
 import Logging
 import OpClusterCoordinator
 import OpClusterDaemon
+import OpClusterMetrics
 import OpClusterModel
 import OpClusterZeroMQ
 
@@ -44,6 +45,12 @@ extension Configuration {
     var settings = CoordinatorSettings(
       clientEndpoint: try endpoint(.client), workerEndpoint: try endpoint(.worker),
       stateFolder: self[.state])
+    if !self[.metrics].isEmpty {
+      guard let address = MetricsAddress(self[.metrics]) else {
+        throw problem(.metrics, "write HOST:PORT with a numeric host, as in 127.0.0.1:9420")
+      }
+      settings.metrics = address
+    }
     settings.timing.heartbeat = try span(.heartbeat)
     settings.timing.suspect = try span(.suspect)
     settings.timing.lost = try span(.lost)

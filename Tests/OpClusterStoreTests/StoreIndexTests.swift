@@ -36,6 +36,29 @@ import Testing
     #expect(index.keptBytes == 0)
   }
 
+  /// A worker that has run for long had more small files than the coordinator counts, and then
+  /// nobody could fetch what was new.
+  @Test("However small contents are, there are so many, and new ones come in")
+  func number() {
+    #expect(StoreIndex(limit: 1).mostContents == Limits.contentsPerStore)
+    #expect(Limits.contentsPerStore < Limits.contentsPerWorker)
+    var index = StoreIndex(limit: 1_000_000, mostContents: 5)
+    for number in 1...100 {
+      let left = index.reserve(1)
+      #expect(left == (number > 5 ? [content(number - 5, size: 1).digest] : []))
+      index.add(content(number, size: 1), isKept: false, checked: nil)
+      index.release(1)
+    }
+    for number in 96...100 { index.keep(content(number, size: 1).digest) }
+    #expect(index.reserve(0) == nil, "all have to stay")
+    index.letGo(content(98, size: 1).digest)
+    #expect(index.reserve(0) == [content(98, size: 1).digest])
+    #expect(index.reserve(0) == nil, "there is one on its way")
+    #expect(index.reserve(7, isNew: false) == [], "which grows")
+    index.release(7)
+    #expect(index.reserve(0) == [])
+  }
+
   @Test("Random uses: the figures add up, the limit holds, nothing that has to stay leaves")
   func random() {
     for seed in 0..<50 as Range<UInt64> { randomUses(seed) }
@@ -75,6 +98,8 @@ import Testing
       #expect(
         index.keptBytes == index.entries.values.reduce(0) { $0 + ($1.isKept ? $1.size : 0) })
       #expect(index.reservedBytes == promised.reduce(0, +))
+      #expect(index.reservedCount == promised.count)
+      #expect(index.keptCount == index.entries.values.count { $0.isKept })
       #expect(index.bytes + index.reservedBytes <= index.limit)
       #expect(kept.allSatisfy { index[$0]?.isKept == true })
     }

@@ -85,6 +85,9 @@ struct Subscriptions {
   }
 
   var isEmpty: Bool { all.isEmpty }
+  /// All of them, and those that are served from the journal.
+  var number: Int { all.count }
+  var numberBehind: Int { behind.count }
   /// The number of events in flight for each: the more subscribers, the fewer, so the sum is
   /// bounded.
   private var share: UInt32 {

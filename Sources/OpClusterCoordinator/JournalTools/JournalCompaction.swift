@@ -60,7 +60,7 @@ public enum JournalCompaction {
         switch notice {
         case .snapshot: return
         case .failed(let error): throw error
-        case .durable, .history, .reserve, .enrolled, .stop: break
+        case .durable, .history, .reserve, .enrolled, .metrics, .stop: break
         }
       }
     }

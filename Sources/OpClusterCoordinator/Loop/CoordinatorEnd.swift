@@ -26,6 +26,8 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
   case unreadable(record: String, problem: String)
   /// An address cannot be bound, or a socket failed.
   case socket(SystemError)
+  /// The address of the figures cannot be served.
+  case metrics(String)
   /// The gate admits unknown keys, or its state is unknown (G35).
   case open(String)
   /// Others could replace files in a folder of the coordinator (G39, F59).
@@ -37,7 +39,7 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
     switch self {
     case .journal(let error): error.exitStatus
     case .unreadable: 65
-    case .socket: 74
+    case .socket, .metrics: 74
     case .open: 70
     case .unsafeFolder: 77
     case .settings: 78
@@ -51,6 +53,7 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
       "journal is damaged at \(record): \(problem); nothing was changed; restore a backup"
         + (record.hasPrefix("turn ") ? ", or cut before that turn ('opcoord journal cut')" : "")
     case .socket(let error): error.description
+    case .metrics(let problem): "--metrics: \(problem)"
     case .open(let problem):
       "\(problem); nobody is served, because nobody could be kept out"
     case .unsafeFolder(let problem): problem

@@ -27,6 +27,7 @@ final class CoordinatorLoop {
   var scheduler: Scheduler
   var work = TurnWork()
   var commits: PendingCommits
+  var figures: CoordinatorFigures
 
   // Answers that take longer:
   var subscriptions: Subscriptions
@@ -49,6 +50,7 @@ final class CoordinatorLoop {
     wakeups = Wakeups(notices, signals: signals, lifeline: lifeline)
     scheduler = recovered
     commits = PendingCommits(journal, settings, isSettled: !mayHaveGoneBack)
+    figures = CoordinatorFigures(unfinished: recovered.unfinishedOperations)
     for graph in scheduler.takeRemoved() { commits.forgetting.append((0, graph)) }
     admission = AdmissionControl(
       quotas: settings.quotas, memory: settings.memory, diskReserve: settings.diskReserveBytes)

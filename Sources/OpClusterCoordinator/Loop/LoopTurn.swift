@@ -10,17 +10,20 @@
 
 import Logging
 import OpClusterJournal
+import OpClusterMetrics
 import OpClusterModel
 import OpClusterScheduling
 import OpClusterSystem
 import OpClusterZeroMQ
 
 extension CoordinatorLoop {
-  func run(onReady: (CoordinatorReady) -> Void) -> CoordinatorEnd {
+  func run(
+    metrics: MetricsAddress?, onReady: (CoordinatorReady) -> Void
+  ) -> CoordinatorEnd {
     joinPoller()
     let ready = CoordinatorReady(
       clientEndpoint: clients.endpoint, workerEndpoint: workers.endpoint, epoch: scheduler.epoch,
-      stateFolder: settings.stateFolder)
+      stateFolder: settings.stateFolder, metrics: metrics)
     let memory = settings.memory.map { "\($0.resident >> 20) MiB" } ?? "unknown"
     logger.info(
       "serving", metadata: ["epoch": "\(scheduler.epoch.number)", "memory": "\(memory)"])
@@ -88,9 +91,16 @@ extension CoordinatorLoop {
     }
     let heardEverybody = Instant.now
     if work.hasInput { scheduler.close(&work.turn) }
+    let decided = Instant.now
     if !work.turn.lies.isEmpty { answerLies() }
     if work.hasInput || !work.questions.isEmpty { keep() }
     let end = Instant.now
+    if work.hasInput {
+      figures.noteTurn([
+        (.hear, heardEverybody - start), (.decide, decided - heardEverybody),
+        (.keep, end - decided),
+      ])
+    }
     admission.queue.chargeRest(end - heardEverybody, after: heardEverybody - start, at: end)
   }
 
@@ -166,6 +176,7 @@ extension CoordinatorLoop {
         watch.threads.heard(.history, at: now)
         take(answer)
       case .enrolled(let enrolment): take(enrolment)
+      case .metrics(let question): question.answer(metricFamilies())
       case .stop: end = .stopped
       }
     }

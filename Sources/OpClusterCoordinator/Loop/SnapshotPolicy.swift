@@ -10,7 +10,7 @@ struct SnapshotPolicy {
   private let bytes: Int
   private var turnsSince = 0
   private var bytesSince = 0
-  private var isRunning = false
+  private(set) var isRunning = false
   /// The size of the last snapshot.
   private var lastSize: SnapshotSize?
 

@@ -15,6 +15,7 @@ package struct Port: ~Copyable {
   private var tooSlow: [PeerID] = []
   private var isReadableItem: SocketPoller.Item?
   private(set) var census = ConnectionCensus()
+  private(set) var traffic = PortTraffic()
 
   /// - Throws: `EADDRINUSE` and other errors of binding.
   package init(_ endpoint: Endpoint, keys: SocketKeys?) throws(SystemError) {
@@ -43,7 +44,11 @@ package struct Port: ~Copyable {
   }
 
   /// Receives one frame, if there is one.
-  package func receive() -> ReceiveResult { socket.receive() }
+  package mutating func receive() -> ReceiveResult {
+    let result = socket.receive()
+    if case .message(let bytes, _) = result { traffic.received(bytes.count) }
+    return result
+  }
 
   /// The other end of the last frame's connection.
   func lastOrigin() -> ConnectionOrigin? { socket.lastOrigin() }
@@ -63,7 +68,9 @@ package struct Port: ~Copyable {
     guard let peer = peers[id], !peer.isPutOut else { return }
     guard peer.outbox.isEmpty else { return keep(bytes, for: id) }
     switch socket.send(bytes, to: peer.route) {
-    case .sent: peers.update(id) { $0.lastSpoken = now }
+    case .sent:
+      traffic.sent(bytes.count)
+      peers.update(id) { $0.lastSpoken = now }
     case .wouldBlock: keep(bytes, for: id)
     case .unreachable, .failed: gone.append(id)
     }
@@ -82,7 +89,9 @@ package struct Port: ~Copyable {
       var sent = 0
       sending: for bytes in peer.outbox {
         switch socket.send(bytes, to: peer.route) {
-        case .sent: sent += 1
+        case .sent:
+          traffic.sent(bytes.count)
+          sent += 1
         case .wouldBlock: break sending
         case .unreachable, .failed:
           gone.append(id)

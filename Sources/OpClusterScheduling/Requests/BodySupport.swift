@@ -13,6 +13,19 @@ extension Scheduler {
     try read(request, at: now)
   }
 
+  /// The operations of living graphs that have not ended; visits all graphs.
+  public var unfinishedOperations: UInt64 {
+    graphs.numbers.reduce(0) { $0 + UInt64(graphs[$1].unfinished) }
+  }
+
+  public var livingGraphCount: Int { graphs.count }
+
+  /// Queues that belong to no graph, the oldest first. Costs those that are looked at.
+  public func sharedQueues(atMost limit: Int, among looks: Int) -> [QueueRow] {
+    queues.numbers(after: nil, limit: looks).lazy.filter { queues[$0].owner == nil }
+      .prefix(limit).map { row(ofQueue: $0) }
+  }
+
   /// The size of the submission of each living graph, for estimates of memory; visits all graphs.
   public func sizesOfLivingGraphs() -> [(
     graph: GraphID, templates: Int, operations: Int, bytes: Int

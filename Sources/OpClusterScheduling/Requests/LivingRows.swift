@@ -165,7 +165,7 @@ extension Scheduler {
 
   /// Slots in use are shown as executing and dispatched. The subtraction is bounded: an operation
   /// between two runs executes and takes no slot (S67).
-  private func row(ofQueue number: UInt32) -> QueueRow {
+  func row(ofQueue number: UInt32) -> QueueRow {
     let queue = queues[number]
     return QueueRow(
       queue: queue.id, settings: queue.settings, operationCount: queue.members,

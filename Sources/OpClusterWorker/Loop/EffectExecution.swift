@@ -17,7 +17,9 @@ extension WorkerLoop {
     case .learn(let number, let announcement): learn(number, announcement)
     case .forget(let number): decisions.templates[Int(number.position)] = nil
     case .forgetGraph(let graph): scratch.forget(graph)
-    case .launch(let launch): start(launch)
+    case .launch(let launch):
+      figures.noteLaunch()
+      start(launch)
     case .stop(let attempt): attempts.stop(attempt)
     case .kill(let attempt): attempts.kill(attempt)
     case .fetch(let content, let sources): store?.fetch(content, from: sources)

@@ -5,6 +5,7 @@ import Glibc
 import Logging
 import OpClusterAttempts
 import OpClusterExecution
+import OpClusterMetrics
 import OpClusterModel
 import OpClusterOperations
 import OpClusterProcesses
@@ -14,8 +15,9 @@ import OpClusterZeroMQ
 
 /// Orders to a running worker, from any thread.
 enum WorkerOrder: Sendable {
-  case stop
-  case stopNow
+  /// Asks everything to stop, or kills it.
+  case stop(now: Bool)
+  case tellMetrics(MetricsQuestion)
 }
 
 final class WorkerLoop {
@@ -33,6 +35,9 @@ final class WorkerLoop {
   var ending = WorkerEnding()
   var lease = LeaseState()
   var sweeps = LogSweeps()
+  var figures = WorkerFigures()
+  /// nil: nothing is served to monitoring.
+  private var metrics: MetricsServer?
   /// The moment of this turn.
   var now: Instant
 
@@ -112,6 +117,20 @@ final class WorkerLoop {
     rebuildPoller()
     sweepLogsIfDue()
     sayWhatIsNotBounded()
+    try serveMetrics()
+  }
+
+  private func serveMetrics() throws(WorkerError) {
+    guard let address = configuration.metrics else { return }
+    do throws(MetricsError) {
+      let server = try MetricsServer(address) { [orders] in
+        MetricsQuestion.ask { orders.post(.tellMetrics($0)) == .posted }
+      }
+      logger.notice("metrics are served at http://\(server.address)/metrics")
+      metrics = server
+    } catch {
+      throw WorkerError(.machine, "--metrics: \(error)")
+    }
   }
 
   private func sayWhatIsNotBounded() {
@@ -219,7 +238,7 @@ final class WorkerLoop {
         apply(.leave)
       } else {
         ending.drainEnd = nil
-        obey(ending.stops == 0 ? .stop : .stopNow)
+        stop(now: ending.stops > 0)
       }
     }
   }
@@ -228,7 +247,7 @@ final class WorkerLoop {
     guard let end = ending.drainEnd, now >= end, ending.stops == 0 else { return }
     logger.notice("what runs has not ended in time; it is asked to stop")
     ending.drainEnd = nil
-    obey(.stop)
+    stop(now: false)
   }
 
   /// Nothing is ever written to the lifeline, so any event is its end.
@@ -239,23 +258,24 @@ final class WorkerLoop {
     logger.notice("the program that started this worker has ended")
     ending.lifelineIsCut = true
     rebuildPoller()
-    obey(.stop)
+    stop(now: false)
   }
 
   private func takeOrders() {
     var batch: [WorkerOrder] = []
     orders.takeAll(into: &batch)
-    for order in batch { obey(order) }
+    for order in batch {
+      switch order {
+      case .stop(let now): stop(now: now)
+      case .tellMetrics(let question): question.answer(metricFamilies())
+      }
+    }
   }
 
-  private func obey(_ order: WorkerOrder) {
+  private func stop(now isNow: Bool) {
     ending.stops += 1
-    switch order {
-    case .stop: apply(.stop)
-    case .stopNow:
-      ending.wasKilled = true
-      apply(.stopNow)
-    }
+    if isNow { ending.wasKilled = true }
+    apply(isNow ? .stopNow : .stop)
   }
 
   /// Takes in the ends of processes and tasks, and progress.
@@ -272,6 +292,7 @@ final class WorkerLoop {
     let (found, gone) = attempts.takeSurvivals()
     for attempt in found { noteUnkillable(attempt) }
     for (attempt, result) in ended {
+      figures.noteEnd(result)
       apply(attempts.hasSurvivors(attempt) ? .outlived(attempt, result) : .ended(attempt, result))
     }
     for attempt in gone {
@@ -292,9 +313,12 @@ final class WorkerLoop {
     store.news.takeAll(into: &batch)
     for news in batch {
       switch news {
-      case .gained(let content): apply(.contentsGained([content]))
+      case .gained(let content):
+        if !core.holds(content.digest) { figures.noteReceived(content) }
+        apply(.contentsGained([content]))
       case .lost(let digests): apply(.contentsLost(digests))
       case .missed(let content, let failure):
+        figures.noteMissed()
         apply(.contentMissed(content, failure.description, failure.miss))
       }
     }
@@ -389,6 +413,7 @@ final class WorkerLoop {
 
   private func leave() {
     service?.stopping("leaving")
+    metrics?.stop()
     attempts.endAll(within: .seconds(2))
     store?.end()
     connection.socket = nil

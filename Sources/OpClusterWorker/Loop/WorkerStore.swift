@@ -26,6 +26,8 @@ final class WorkerStore {
   /// The store as attempts use it.
   let forAttempts: AttemptStore
   private let store: ContentStore
+  /// Bytes of all contents, of those that have to stay, and promised ones.
+  var usage: (bytes: Int64, kept: Int64, promised: Int64, limit: Int64) { store.usage }
   private let server: ContentServer
   private let fetcher: ContentFetcher
   private let logger: Logger
