@@ -274,6 +274,9 @@ let package = Package(
       dependencies: [
         "OpClusterRack", "OpClusterScheduling", "OpClusterExecution", "OpClusterModel",
       ]),
+    .testTarget(
+      name: "OpClusterMetricsTests",
+      dependencies: ["OpClusterMetrics", "OpClusterSystem", "RealCluster"]),
     .testTarget(name: "OpClusterSystemTests", dependencies: ["OpClusterSystem", "CSystem"]),
     .testTarget(
       name: "OpClusterZeroMQTests",
@@ -366,8 +369,8 @@ let package = Package(
     .testTarget(
       name: "OpClusterCoordinatorTests",
       dependencies: [
-        "OpClusterFolders", "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling",
-        "OpClusterQueries", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
+        "OpClusterFolders", "OpClusterKeys", "OpClusterCoordinator", "OpClusterMetrics",
+        "OpClusterScheduling", "OpClusterQueries", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
         "OpClusterJournal",
         "OpClusterPresentation", "OpClusterModel", "OpClusterClient",
         "MessageGenerators",

@@ -8,13 +8,13 @@
 static inline struct MHD_Daemon *op_http_start(
     const struct sockaddr *address, unsigned int connections, unsigned int idle_seconds,
     MHD_AccessHandlerCallback handler, void *context) {
-  unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD;
+  // Not select: descriptors above 1,023 are usual here.
+  unsigned int flags = MHD_USE_POLL_INTERNAL_THREAD;
   if (address->sa_family == AF_INET6) flags |= MHD_USE_IPv6;
   return MHD_start_daemon(
       flags, 0, NULL, NULL, handler, context, MHD_OPTION_SOCK_ADDR, address,
       MHD_OPTION_CONNECTION_LIMIT, connections, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds,
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u,
-      MHD_OPTION_END);
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768, MHD_OPTION_END);
 }
 
 // 0: unknown.

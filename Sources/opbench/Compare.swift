@@ -15,7 +15,7 @@ struct Compare: ParsableCommand {
   @Argument(help: "The folder of the one build.") var before: String
   @Argument(help: "The folder of the other.") var after: String
 
-  @Option(name: .shortAndLong, help: "Workloads, by commas (default: all but W15 to W18).")
+  @Option(name: .shortAndLong, help: "Workloads, by commas (default: all but W15 to W19).")
   var workloads = Workload.usual.map(\.rawValue).joined(separator: ",")
 
   @Option(help: "Pairs of runs of each; medians are shown.")

@@ -23,7 +23,7 @@ struct Opbench: AsyncParsableCommand {
   struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Run workloads and print a table.")
 
-    @Option(name: .shortAndLong, help: "Workloads, by commas (default: all but W15 to W18).")
+    @Option(name: .shortAndLong, help: "Workloads, by commas (default: all but W15 to W19).")
     var workloads = Workload.usual.map(\.rawValue).joined(separator: ",")
 
     @Option(help: "Runs of each; medians are shown.")

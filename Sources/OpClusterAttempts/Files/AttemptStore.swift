@@ -88,9 +88,12 @@ package final class AttemptStore: Sendable {
   /// Makes what an attempt reads readable in a folder: values under their digests, files where the
   /// operation looks for them.
   ///
-  /// It ends early if nobody wants it any more. Blocks for as long as the disk takes.
-  func layOut(_ order: LayoutOrder) throws(AttemptProblem) {
-    let (job, folder) = (order.job, order.folder)
+  /// Blocks for as long as the disk takes.
+  ///
+  /// - Parameter isStopped: Whether nobody wants it any more: then it ends early.
+  func layOut(
+    _ job: Job, in folder: String, isStopped: () -> Bool
+  ) throws(AttemptProblem) {
     do {
       try Folders.makeEmpty(folder)
       // Operations of other accounts read them, and change nothing.
@@ -105,7 +108,7 @@ package final class AttemptStore: Sendable {
       let root = Self.filesFolder(in: folder)
       try Folders.makeReadable(root)
       for (file, path) in try job.inputFiles() {
-        if order.isStopped { return }
+        if isStopped() { return }
         try Folders.makeReadableParents(of: path, in: root)
         try link(file.content.digest, "\(root)/\(path)", file.isExecutable)
       }

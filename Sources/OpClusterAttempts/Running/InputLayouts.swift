@@ -27,7 +27,7 @@ final class InputLayouts {
     self.ends = ends
     threads = WorkThreads(named: "inputs", atMost: Limits.inputThreads) { order in
       do throws(AttemptProblem) {
-        try store.layOut(order)
+        try store.layOut(order.job, in: order.folder) { order.isStopped }
         _ = ends.post(LayoutEnd(attempt: order.job.attempt, problem: nil))
       } catch {
         _ = ends.post(LayoutEnd(attempt: order.job.attempt, problem: error))

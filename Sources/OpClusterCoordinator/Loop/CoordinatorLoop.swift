@@ -27,7 +27,6 @@ final class CoordinatorLoop {
   var scheduler: Scheduler
   var work = TurnWork()
   var commits: PendingCommits
-  var figures: CoordinatorFigures
 
   // Answers that take longer:
   var subscriptions: Subscriptions
@@ -50,7 +49,6 @@ final class CoordinatorLoop {
     wakeups = Wakeups(notices, signals: signals, lifeline: lifeline)
     scheduler = recovered
     commits = PendingCommits(journal, settings, isSettled: !mayHaveGoneBack)
-    figures = CoordinatorFigures(unfinished: recovered.unfinishedOperations)
     for graph in scheduler.takeRemoved() { commits.forgetting.append((0, graph)) }
     admission = AdmissionControl(
       quotas: settings.quotas, memory: settings.memory, diskReserve: settings.diskReserveBytes)
@@ -65,7 +63,8 @@ final class CoordinatorLoop {
     scheduler.start(
       life: UInt64.random(in: 1...UInt64.max), mayHaveGoneBack: mayHaveGoneBack, into: &work.turn)
     scheduler.close(&work.turn)
-    operatorLog = OperatorLog(logger, scheduler.workers(at: clock.now))
+    operatorLog = OperatorLog(
+      logger, scheduler.workers(at: clock.now), unfinished: recovered.unfinishedOperations)
     subscriptions = Subscriptions(told: scheduler.lastEvent)
     commits.release.becameDurable(through: work.turn.commit.number - 1)
     let first = TurnRecords.journalTurn(

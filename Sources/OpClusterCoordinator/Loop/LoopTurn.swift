@@ -96,7 +96,7 @@ extension CoordinatorLoop {
     if work.hasInput || !work.questions.isEmpty { keep() }
     let end = Instant.now
     if work.hasInput {
-      figures.noteTurn([
+      operatorLog.figures.noteTurn([
         (.hear, heardEverybody - start), (.decide, decided - heardEverybody),
         (.keep, end - decided),
       ])

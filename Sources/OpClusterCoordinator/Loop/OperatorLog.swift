@@ -1,5 +1,5 @@
-// The log for operators, with the state that keeps it short: earlier lines, and counts of events
-// that it reports less and less often. On the loop's thread.
+// What operators are told: the log, with the state that keeps it short (earlier lines, and counts
+// of events that it reports less and less often), and figures for monitoring. On the loop's thread.
 
 import Logging
 import OpClusterModel
@@ -13,10 +13,14 @@ struct OperatorLog {
   var malformed: UInt64 = 0
   /// The number of workers' reports about attempts that were never given to them.
   var lies: UInt64 = 0
+  var figures: CoordinatorFigures
 
-  /// - Parameter workers: The workers of the coordinator's previous life.
-  init(_ logger: Logger, _ workers: [WorkerRow]) {
+  /// - Parameters:
+  ///   - workers: The workers of the coordinator's previous life.
+  ///   - unfinished: The operations that it has left.
+  init(_ logger: Logger, _ workers: [WorkerRow], unfinished: UInt64) {
     self.logger = logger
+    figures = CoordinatorFigures(unfinished: unfinished)
     workerLines = WorkerLines(workers)
   }
 }

@@ -32,14 +32,14 @@ extension CoordinatorLoop {
         events: events,
         lastEvent: scheduler.lastEvent, since: now))
     noteOutcomes()
-    if work.hasInput { figures.note(work.turn.events, work.turn.history) }
+    if work.hasInput { operatorLog.figures.note(work.turn.events, work.turn.history) }
     guard isDurable else { return }
     commits.undurable.note(work.turn.records, work.turn.events, commit: scheduler.lastCommit.number)
     let written = TurnRecords.journalTurn(
       work.turn, epoch: scheduler.epoch, lastEvent: scheduler.lastEvent)
     let bytes = TurnRecords.cost(written)
     commits.snapshots.appended(bytes: bytes)
-    figures.noteCommit(bytes: bytes)
+    operatorLog.figures.noteCommit(bytes: bytes)
     append(written)
     tellOfWorkers()
     noteRemoved()

@@ -69,7 +69,8 @@ struct CoordinatorFigures {
   private mutating func note(_ attempt: AttemptHistory) {
     let result = attempt.result
     guard result.startedAt != .unknown else { return }
-    if attempt.readyAt != .unknown {
+    // Another run has waited for its turn in the meantime, and run before.
+    if attempt.readyAt != .unknown, attempt.run == 1 {
       waited.observe(max(0, (result.startedAt - attempt.readyAt).seconds))
     }
     guard result.endedAt != .unknown else { return }

@@ -2,6 +2,7 @@
 
 import OpClusterMetrics
 import OpClusterModel
+import OpClusterPresentation
 import OpClusterScheduling
 import OpClusterZeroMQ
 
@@ -23,6 +24,8 @@ extension CoordinatorLoop {
     families += connectionFamilies()
     return families + .ofThisProcess()
   }
+
+  private var figures: CoordinatorFigures { operatorLog.figures }
 
   // MARK: - Work
 
@@ -46,7 +49,9 @@ extension CoordinatorLoop {
       MetricFamily(
         "opcluster_operations_finished", .counter, "Operations that have ended, by outcome.",
         by: "outcome",
-        Outcome.allCases.map { ("\($0)", Double(figures.finished[$0] ?? 0)) }),
+        Outcome.allCases.map {
+          ($0 == .timedOut ? "timed_out" : "\($0)", Double(figures.finished[$0] ?? 0))
+        }),
       MetricFamily(
         "opcluster_attempts_started", .counter, "Attempts that have begun at workers.",
         figures.started),
@@ -54,7 +59,7 @@ extension CoordinatorLoop {
         "opcluster_attempts_repeated", .counter,
         "Attempts that ended and whose operation is tried again, by cause.", by: "cause",
         FailureCause.allCases.filter { $0 != .none }
-          .map { ("\($0)", Double(figures.retried[$0] ?? 0)) }),
+          .map { ($0.word, Double(figures.retried[$0] ?? 0)) }),
       MetricFamily(
         "opcluster_operation_wait_seconds", .histogram,
         "From the moment at which an operation may start to its start.",
@@ -69,7 +74,7 @@ extension CoordinatorLoop {
       MetricFamily(
         "opcluster_graphs_finished", .counter, "Graphs that have ended, by outcome.",
         by: "outcome",
-        GraphOutcome.allCases.map { ("\($0)", Double(figures.finishedGraphs[$0] ?? 0)) }),
+        GraphOutcome.allCases.map { ($0.word, Double(figures.finishedGraphs[$0] ?? 0)) }),
     ]
   }
 

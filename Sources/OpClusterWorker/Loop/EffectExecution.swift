@@ -18,7 +18,7 @@ extension WorkerLoop {
     case .forget(let number): decisions.templates[Int(number.position)] = nil
     case .forgetGraph(let graph): scratch.forget(graph)
     case .launch(let launch):
-      figures.noteLaunch()
+      oversight.figures.noteLaunch()
       start(launch)
     case .stop(let attempt): attempts.stop(attempt)
     case .kill(let attempt): attempts.kill(attempt)

@@ -25,7 +25,7 @@ final class WorkerLoop {
   let orders: Mailbox<WorkerOrder>
   let disk: WorkerDisk
   let attempts: AttemptRunner
-  let service: ServiceNotifier?
+  var oversight: Oversight
   var guardian: ProcessGuard?
   var core: ExecutionCore
   var decisions: Decisions
@@ -35,13 +35,11 @@ final class WorkerLoop {
   var ending = WorkerEnding()
   var lease = LeaseState()
   var sweeps = LogSweeps()
-  var figures = WorkerFigures()
-  /// nil: nothing is served to monitoring.
-  private var metrics: MetricsServer?
   /// The moment of this turn.
   var now: Instant
 
   var logger: Logger { configuration.logger }
+  var service: ServiceNotifier? { oversight.service }
   var scratch: Scratch { disk.scratch }
   var store: WorkerStore? { disk.store }
 
@@ -64,7 +62,7 @@ final class WorkerLoop {
     self.configuration = configuration
     self.orders = orders
     let logger = configuration.logger
-    service = configuration.service.flatMap(ServiceNotifier.init)
+    oversight = Oversight(service: configuration.service.flatMap(ServiceNotifier.init))
     decisions = Decisions(
       session: WorkerSession(UInt64.random(in: 1...UInt64.max)), gpuNames: configuration.givenGPUs)
     now = Instant(nanoseconds: MonotonicClock.now())
@@ -127,7 +125,7 @@ final class WorkerLoop {
         MetricsQuestion.ask { orders.post(.tellMetrics($0)) == .posted }
       }
       logger.notice("metrics are served at http://\(server.address)/metrics")
-      metrics = server
+      oversight.metrics = server
     } catch {
       throw WorkerError(.machine, "--metrics: \(error)")
     }
@@ -292,7 +290,7 @@ final class WorkerLoop {
     let (found, gone) = attempts.takeSurvivals()
     for attempt in found { noteUnkillable(attempt) }
     for (attempt, result) in ended {
-      figures.noteEnd(result)
+      oversight.figures.noteEnd(result)
       apply(attempts.hasSurvivors(attempt) ? .outlived(attempt, result) : .ended(attempt, result))
     }
     for attempt in gone {
@@ -314,11 +312,11 @@ final class WorkerLoop {
     for news in batch {
       switch news {
       case .gained(let content):
-        if !core.holds(content.digest) { figures.noteReceived(content) }
+        if !core.holds(content.digest) { oversight.figures.noteReceived(content) }
         apply(.contentsGained([content]))
       case .lost(let digests): apply(.contentsLost(digests))
       case .missed(let content, let failure):
-        figures.noteMissed()
+        oversight.figures.noteMissed()
         apply(.contentMissed(content, failure.description, failure.miss))
       }
     }
@@ -413,7 +411,7 @@ final class WorkerLoop {
 
   private func leave() {
     service?.stopping("leaving")
-    metrics?.stop()
+    oversight.metrics?.stop()
     attempts.endAll(within: .seconds(2))
     store?.end()
     connection.socket = nil

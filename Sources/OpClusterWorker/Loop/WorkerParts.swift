@@ -3,6 +3,7 @@
 
 import OpClusterAttempts
 import OpClusterExecution
+import OpClusterMetrics
 import OpClusterModel
 import OpClusterSystem
 import OpClusterZeroMQ
@@ -17,6 +18,15 @@ struct Decisions {
   var templates: [PreparedTemplate?] = []
   /// There is more to start than one turn may.
   var isHurried = false
+}
+
+/// Who watches the worker from outside.
+struct Oversight {
+  /// The service manager; nil: there is none.
+  let service: ServiceNotifier?
+  var figures = WorkerFigures()
+  /// nil: nothing is served to monitoring.
+  var metrics: MetricsServer?
 }
 
 /// What the worker has on its disk.

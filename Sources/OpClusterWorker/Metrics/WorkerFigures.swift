@@ -5,6 +5,7 @@ import OpClusterAttempts
 import OpClusterExecution
 import OpClusterMetrics
 import OpClusterModel
+import OpClusterPresentation
 
 struct WorkerFigures {
   private(set) var started: UInt64 = 0
@@ -34,7 +35,7 @@ struct WorkerFigures {
 extension WorkerLoop {
   /// Costs nothing that grows with the work.
   func metricFamilies() -> [MetricFamily] {
-    let counts = core.counts
+    let (counts, figures) = (core.counts, oversight.figures)
     var families = [
       MetricFamily(
         "opcluster_worker_info", .gauge, "The name and the version of this worker.",
@@ -64,7 +65,7 @@ extension WorkerLoop {
           ("stopped", Double(figures.stopped)),
         ]
           + FailureCause.allCases.filter { $0 != .none }.map {
-            ("\($0)", Double(figures.ended[$0] ?? 0))
+            ($0.word, Double(figures.ended[$0] ?? 0))
           }),
       MetricFamily(
         "opcluster_worker_attempt_run_seconds", .histogram,
@@ -97,13 +98,13 @@ extension WorkerLoop {
         ]),
       MetricFamily(
         "opcluster_worker_contents_received", .counter,
-        "Contents that came from other machines.", figures.receivedContents),
+        "Contents that came from other machines.", oversight.figures.receivedContents),
       MetricFamily(
         "opcluster_worker_contents_received_bytes", .counter, "Their bytes.",
-        figures.receivedBytes),
+        oversight.figures.receivedBytes),
       MetricFamily(
         "opcluster_worker_contents_missed", .counter, "Contents that did not come.",
-        figures.missedContents),
+        oversight.figures.missedContents),
     ]
   }
 }
