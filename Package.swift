@@ -110,7 +110,7 @@ let package = Package(
       ]),
     .target(name: "OpClusterProcesses", dependencies: ["OpClusterSystem", "CProcess"]),
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
-    .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel"]),
+    .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel", heap]),
     // What both daemons say to whoever started them.
     .target(
       name: "OpClusterDaemon", dependencies: ["OpClusterSystem", "OpClusterModel", logging]),

@@ -133,6 +133,13 @@ public struct JSONText: Sendable {
     bytes.removeAll(keepingCapacity: true)
   }
 
+  /// The same, for who has not read them.
+  mutating func takeBytes() -> [UInt8] {
+    let written = bytes
+    removeAll()
+    return written
+  }
+
   /// The line end counts as a beginning: documents of a stream are not parted by commas.
   private mutating func comma() {
     switch bytes.last ?? taken {

@@ -6,6 +6,6 @@ import ArgumentParser
 enum FollowCommands {
   static let all: [any ParsableCommand.Type] = [
     List.self, Show.self, Watch.self, Wait.self, Logs.self, Why.self, Draw.self, Events.self,
-    Story.self, ListFiles.self, Stats.self, Fetch.self,
+    Story.self, ListFiles.self, Stats.self, Trace.self, Fetch.self,
   ]
 }
