@@ -370,7 +370,8 @@ let package = Package(
       name: "OpClusterCoordinatorTests",
       dependencies: [
         "OpClusterFolders", "OpClusterKeys", "OpClusterCoordinator", "OpClusterMetrics",
-        "OpClusterScheduling", "OpClusterQueries", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
+        "OpClusterScheduling", "OpClusterQueries", "OpClusterWire", "OpClusterSystem",
+        "OpClusterZeroMQ",
         "OpClusterJournal",
         "OpClusterPresentation", "OpClusterModel", "OpClusterClient",
         "MessageGenerators",

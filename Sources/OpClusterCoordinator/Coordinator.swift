@@ -131,7 +131,9 @@ public struct Coordinator: Sendable {
     at address: MetricsAddress, _ notices: Mailbox<Notice>
   ) throws(CoordinatorError) -> MetricsServer {
     do throws(MetricsError) {
-      return try MetricsServer(address) { MetricsQuestion.ask { notices.post(.metrics($0)) == .posted } }
+      return try MetricsServer(address) {
+        MetricsQuestion.ask { notices.post(.metrics($0)) == .posted }
+      }
     } catch {
       throw .metrics(error.description)
     }

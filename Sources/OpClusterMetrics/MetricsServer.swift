@@ -17,7 +17,7 @@ public final class MetricsServer: Sendable {
   }
 
   private let handler: Handler
-  /// The address of libmicrohttpd's daemon, as a number since a pointer is not Sendable; 0: stopped.
+  /// Where libmicrohttpd's daemon is, as a number since a pointer is not Sendable; 0: stopped.
   private let daemon: Mutex<UInt>
   /// Where it really serves, with the assigned port in place of 0.
   public let address: MetricsAddress

@@ -105,7 +105,7 @@ import Testing
       let layouts = try InputLayouts(Self.store { gate.pass($0) })
       let job = try Self.job(0, files: 200)
       layouts.begin(job, argument: [], in: "\(folder)/0")
-      layouts.stop(job.attempt)
+      layouts.withdraw(job.attempt)
       gate.open()
       let all = try Self.take(1, of: layouts)
       #expect(all.ready.isEmpty && all.ended.first?.0 == job.attempt)

@@ -269,8 +269,8 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
-  /// What ran again for nobody ends, and with it the barrier that stood behind it, and the graph: it
-  /// is not cancelled after its end (S88).
+  /// What ran again for nobody ends, and with it the barrier that stood behind it, and the graph:
+  /// it is not cancelled after its end (S88).
   @Test(.checks("S88")) func endsTheGraphThatNeedsItNoMore() throws {
     var world = Self.world()
     let graph = Self.chain { graph in

@@ -192,6 +192,7 @@ private struct Said {
         ["ls", "-a"], ["ls", graph], ["ls", graph, "--state", "failed"], ["show", graph],
         ["show", "\(graph)/ok*"], ["show", "\(graph)/fails*"], ["why", "\(graph)/waits*"],
         ["why", "\(graph)/cancelled*"], ["story", "\(graph)/fails*"], ["worker", "ls"],
+        ["stats", graph],
         ["worker", "show", "w1"], ["queue", "ls"],
         ["status"], ["doctor"], ["ping"], ["config", "show", "--origin"],
       ] { commands.append(command + ["-o", format]) }
@@ -199,6 +200,7 @@ private struct Said {
     for format in ["text", "dot", "mermaid", "json", "svg"] {
       commands.append(["graph", graph, "--format", format])
     }
+    for format in ["chrome", "otlp"] { commands.append(["trace", graph, "--format", format]) }
     commands += [
       ["events", graph], ["events", graph, "-o", "jsonl"], ["wait", graph, "--timeout", "0.2s"],
       ["watch", graph, "--timeout", "0.2s"], ["logs", "\(graph)/none"],

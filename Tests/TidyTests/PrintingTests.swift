@@ -52,6 +52,7 @@ import Testing
     "Sources/opbatch/Start/CallRun.swift": "an output into a pipe as it is, safe on a terminal",
     "Sources/opbatch/Start/CommandRun.swift": "what one's own command says, as if run by hand",
     "Sources/opbatch/Follow/List.swift": "JSON", "Sources/opbatch/Follow/Files.swift": "JSON",
+    "Sources/opbatch/Follow/Trace.swift": "JSON",
     "Sources/opbatch/Shared/Console.swift": "itself",
   ]
 

@@ -90,9 +90,9 @@ package final class AttemptStore: Sendable {
   ///
   /// Blocks for as long as the disk takes.
   ///
-  /// - Parameter isStopped: Whether nobody wants it any more: then it ends early.
+  /// - Parameter isWithdrawn: Whether nobody wants it any more: then it ends early.
   func layOut(
-    _ job: Job, in folder: String, isStopped: () -> Bool
+    _ job: Job, in folder: String, isWithdrawn: () -> Bool
   ) throws(AttemptProblem) {
     do {
       try Folders.makeEmpty(folder)
@@ -108,7 +108,7 @@ package final class AttemptStore: Sendable {
       let root = Self.filesFolder(in: folder)
       try Folders.makeReadable(root)
       for (file, path) in try job.inputFiles() {
-        if isStopped() { return }
+        if isWithdrawn() { return }
         try Folders.makeReadableParents(of: path, in: root)
         try link(file.content.digest, "\(root)/\(path)", file.isExecutable)
       }

@@ -245,7 +245,7 @@ package final class AttemptRunner {
   /// Asks the attempt to stop: processes by their signal, operations by their flag. Skips blocks
   /// that have not begun (S122).
   package func stop(_ attempt: AttemptID) {
-    layouts?.stop(attempt)
+    layouts?.withdraw(attempt)
     guard let run = blockRuns[attempt] else { return stop(Part(attempt: attempt)) }
     blockRuns[attempt]?.stop()
     for block in run.running { stop(Part(attempt: attempt, block: block)) }
@@ -259,7 +259,7 @@ package final class AttemptRunner {
 
   /// Kills process trees; asks everything else once more.
   package func kill(_ attempt: AttemptID) {
-    layouts?.stop(attempt)
+    layouts?.withdraw(attempt)
     guard let run = blockRuns[attempt] else { return kill(Part(attempt: attempt)) }
     blockRuns[attempt]?.stop()
     for block in run.running { kill(Part(attempt: attempt, block: block)) }

@@ -27,7 +27,7 @@ final class InputLayouts {
     self.ends = ends
     threads = WorkThreads(named: "inputs", atMost: Limits.inputThreads) { order in
       do throws(AttemptProblem) {
-        try store.layOut(order.job, in: order.folder) { order.isStopped }
+        try store.layOut(order.job, in: order.folder) { order.isWithdrawn }
         _ = ends.post(LayoutEnd(attempt: order.job.attempt, problem: nil))
       } catch {
         _ = ends.post(LayoutEnd(attempt: order.job.attempt, problem: error))
@@ -48,9 +48,7 @@ final class InputLayouts {
   }
 
   /// The attempt will not begin. Its end follows nevertheless.
-  func stop(_ attempt: AttemptID) {
-    waiting[attempt]?.order.stop()
-  }
+  func withdraw(_ attempt: AttemptID) { waiting[attempt]?.order.withdraw() }
 
   /// What may begin now, and the results of what will not.
   func takeEnded() -> (ready: [(Job, argument: [UInt8])], ended: [(AttemptID, AttemptResult)]) {
@@ -61,7 +59,7 @@ final class InputLayouts {
     var ended: [(AttemptID, AttemptResult)] = []
     for end in news {
       guard let one = waiting.removeValue(forKey: end.attempt) else { continue }
-      if one.order.isStopped {
+      if one.order.isWithdrawn {
         var result = AttemptResult()
         result.wasStopped = true
         ended.append((end.attempt, result))
@@ -79,15 +77,15 @@ final class InputLayouts {
 final class LayoutOrder: Sendable {
   let job: Job
   let folder: String
-  private let stopped = Atomic<Bool>(false)
+  private let withdrawn = Atomic<Bool>(false)
 
   init(_ job: Job, in folder: String) {
     self.job = job
     self.folder = folder
   }
 
-  func stop() { stopped.store(true, ordering: .relaxed) }
-  var isStopped: Bool { stopped.load(ordering: .relaxed) }
+  func withdraw() { withdrawn.store(true, ordering: .relaxed) }
+  var isWithdrawn: Bool { withdrawn.load(ordering: .relaxed) }
 }
 
 private struct LayoutEnd: Sendable {

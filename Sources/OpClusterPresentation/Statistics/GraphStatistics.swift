@@ -50,7 +50,8 @@ public struct GraphStatistics: Sendable {
   /// From the submission to the last end; nil: nothing has ended.
   public var span: Int64? {
     guard let last = ends.max(), last > 0, structure.row.submittedAt != .unknown else { return nil }
-    return max(0, last - structure.row.submittedAt.milliseconds)
+    let span = WallTime(milliseconds: last) - structure.row.submittedAt
+    return max(0, span.wholeMilliseconds)
   }
 
   /// Run times of all operations together.
@@ -73,8 +74,8 @@ public struct GraphStatistics: Sendable {
   }
 
   /// The chain of dependencies that ended last, as it was: each step is the dependency of the next
-  /// that ended last. The first step comes first; at most `limit`, the last ones. Costs the edges of
-  /// the steps; a dependency on a whole stage costs that stage once.
+  /// that ended last. The first step comes first; at most `limit`, the last ones. Costs the edges
+  /// of the steps; a dependency on a whole stage costs that stage once.
   public func criticalPath(atMost limit: Int = 10_000) -> [Step] {
     guard let last = ends.indices.max(by: { ends[$0] < ends[$1] }), ends[last] > 0 else {
       return []
@@ -179,13 +180,13 @@ public struct StageStatistics: Sendable {
     }
     guard row.startedAt != .unknown else { return }
     if row.readyAt != .unknown, row.attempt <= 1 {
-      waitedForStart.add(row.startedAt.milliseconds - row.readyAt.milliseconds)
+      waitedForStart.add((row.startedAt - row.readyAt).wholeMilliseconds)
       if row.submittedAt != .unknown {
-        waitedForDependencies.add(row.readyAt.milliseconds - row.submittedAt.milliseconds)
+        waitedForDependencies.add((row.readyAt - row.submittedAt).wholeMilliseconds)
       }
     }
     guard row.finishedAt != .unknown else { return }
-    let time = row.finishedAt.milliseconds - row.startedAt.milliseconds
+    let time = (row.finishedAt - row.startedAt).wholeMilliseconds
     ran.add(time)
     if let result = row.result, result.processorMicroseconds > 0 {
       processor &+= result.processorMicroseconds
@@ -255,7 +256,8 @@ public struct TimeSeries: Sendable, Equatable {
   /// The time that this share of all does not exceed, 0…1; nil: there are none.
   public func quantile(_ share: Double) -> Int64? {
     guard count > 0 else { return nil }
-    let wanted = min(count, max(1, UInt64((share * Double(count)).rounded(.up))))
+    let place = Int64(saturating: (share * Double(count)).rounded(.up))
+    let wanted = min(count, max(1, UInt64(clamping: place)))
     var seen: UInt64 = 0
     for place in classes.keys.sorted() {
       seen += classes[place] ?? 0
@@ -274,6 +276,6 @@ public struct TimeSeries: Sendable, Equatable {
   private static func upperBound(of place: Int) -> Int64 {
     guard place >= 16 else { return Int64(place) }
     let doubling = place / 16 + 3
-    return (Int64(place % 16 + 17) << (doubling - 4)) - 1
+    return Int64(clamping: (UInt64(place % 16 + 17) << UInt64(doubling - 4)) - 1)
   }
 }

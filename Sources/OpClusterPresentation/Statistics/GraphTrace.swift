@@ -1,5 +1,5 @@
-// A graph as a trace: who ran what when. Collects rows; `ChromeTrace` and `OpenTelemetryTrace` write
-// them down. Pure.
+// A graph as a trace: who ran what when. Collects rows; `ChromeTrace` and `OpenTelemetryTrace`
+// write them down. Pure.
 
 import HeapModule
 public import OpClusterModel

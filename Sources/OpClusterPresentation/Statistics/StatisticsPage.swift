@@ -55,10 +55,10 @@ private func waitedSentence(_ statistics: GraphStatistics) -> String? {
 /// One line for each name. MEDIAN, 95% and LONGEST are run times; WAITED is a median.
 private func stageTable(_ stages: [StageStatistics]) -> Table {
   var table = Table([
-    .text("NAME", shortest: 8), .number("ENDED"), .number("FAILED", dispensable: 1),
-    .number("MEDIAN"), .number("95%", dispensable: 3), .number("LONGEST"),
-    .number("WAITED", dispensable: 4), .number("CPUS", dispensable: 2),
-    .number("MEMORY", dispensable: 2),
+    .text("NAME", shortest: 8), .number("ENDED"), .number("FAILED", dispensable: 2),
+    .number("MEDIAN", dispensable: 1), .number("95%", dispensable: 5), .number("LONGEST"),
+    .number("WAITED", dispensable: 6), .number("CPUS", dispensable: 4),
+    .number("MEMORY", dispensable: 3),
   ])
   for stage in stages {
     func time(_ milliseconds: Int64?) -> StyledLine.Piece {
@@ -93,13 +93,10 @@ private func add(
 ) {
   let (ran, waited) = path.reduce((Int64(0), Int64(0))) { ($0.0 &+ $1.ran, $0.1 &+ $1.waited) }
   page.blank()
-  page.line(
-    StyledLine([
-      .init("critical path", .strong),
-      .init(
-        "  \(shownCount(path.count, "operation")): ran "
-          + shownDuration(milliseconds: ran) + ", waited " + shownDuration(milliseconds: waited)),
-    ]))
+  page.line(StyledLine("critical path", .strong))
+  page.prose(
+    shownCount(path.count, "operation") + ": ran " + shownDuration(milliseconds: ran) + ", waited "
+      + shownDuration(milliseconds: waited), indent: 2)
   var table = Table([.text("OPERATION", shortest: 8), .number("WAITED"), .number("RAN")])
   for step in path.suffix(stepsOnPage) {
     table.add([

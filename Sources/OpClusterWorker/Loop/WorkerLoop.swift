@@ -265,7 +265,11 @@ final class WorkerLoop {
     for order in batch {
       switch order {
       case .stop(let now): stop(now: now)
-      case .tellMetrics(let question): question.answer(metricFamilies())
+      case .tellMetrics(let question):
+        let present = WorkerPresent(
+          configuration: configuration, counts: core.counts,
+          isConnected: core.conversation != nil, store: store?.usage, folder: scratch.path)
+        question.answer(oversight.figures.families(present))
       }
     }
   }

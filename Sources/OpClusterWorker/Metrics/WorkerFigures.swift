@@ -1,7 +1,6 @@
 // What a worker counts for monitoring since its start, and its figures as Prometheus reads them. On
 // the loop's thread.
 
-import OpClusterAttempts
 import OpClusterExecution
 import OpClusterMetrics
 import OpClusterModel
@@ -32,10 +31,20 @@ struct WorkerFigures {
   mutating func noteMissed() { missedContents &+= 1 }
 }
 
-extension WorkerLoop {
+/// What a worker is and has at present.
+struct WorkerPresent {
+  var configuration: WorkerConfiguration
+  var counts: ExecutionCounts
+  var isConnected: Bool
+  /// nil: there is no store.
+  var store: (bytes: Int64, kept: Int64, promised: Int64, limit: Int64)?
+  var folder: String
+}
+
+extension WorkerFigures {
   /// Costs nothing that grows with the work.
-  func metricFamilies() -> [MetricFamily] {
-    let (counts, figures) = (core.counts, oversight.figures)
+  func families(_ present: WorkerPresent) -> [MetricFamily] {
+    let (counts, configuration) = (present.counts, present.configuration)
     var families = [
       MetricFamily(
         "opcluster_worker_info", .gauge, "The name and the version of this worker.",
@@ -46,7 +55,7 @@ extension WorkerLoop {
         ]),
       MetricFamily(
         "opcluster_worker_connected", .gauge, "1: it is in conversation with a coordinator.",
-        core.conversation == nil ? 0 : 1),
+        present.isConnected ? 1 : 0),
       MetricFamily(
         "opcluster_worker_attempts", .gauge, "Attempts that it has: those that run, and the rest.",
         by: "state",
@@ -56,20 +65,20 @@ extension WorkerLoop {
         ]),
       MetricFamily(
         "opcluster_worker_attempts_started", .counter, "Attempts that it has launched.",
-        figures.started),
+        started),
       MetricFamily(
         "opcluster_worker_attempts_ended", .counter,
         "Attempts that ended here: succeeded, stopped, or the cause of the failure.", by: "end",
         [
-          ("succeeded", Double(figures.ended[.none] ?? 0)),
-          ("stopped", Double(figures.stopped)),
+          ("succeeded", Double(ended[.none] ?? 0)),
+          ("stopped", Double(stopped)),
         ]
           + FailureCause.allCases.filter { $0 != .none }.map {
-            ($0.word, Double(figures.ended[$0] ?? 0))
+            ($0.word, Double(ended[$0] ?? 0))
           }),
       MetricFamily(
         "opcluster_worker_attempt_run_seconds", .histogram,
-        "From the start of an attempt to its end.", [.init(.histogram(figures.ran))]),
+        "From the start of an attempt to its end.", [.init(.histogram(ran))]),
       MetricFamily(
         "opcluster_worker_reports_unacknowledged", .gauge,
         "News that the coordinator has not confirmed.", counts.unacknowledged),
@@ -80,14 +89,15 @@ extension WorkerLoop {
         "opcluster_worker_memory_offered_bytes", .gauge, "Memory that it offers.",
         configuration.capacity.memoryBytes),
     ]
-    if let store { families += storeFamilies(store) }
-    families += .ofDisk(at: scratch.path, "opcluster_worker_disk_bytes")
+    if let store = present.store { families += storeFamilies(store) }
+    families += .ofDisk(at: present.folder, "opcluster_worker_disk_bytes")
     return families + .ofThisProcess()
   }
 
-  private func storeFamilies(_ store: WorkerStore) -> [MetricFamily] {
-    let usage = store.usage
-    return [
+  private func storeFamilies(
+    _ usage: (bytes: Int64, kept: Int64, promised: Int64, limit: Int64)
+  ) -> [MetricFamily] {
+    [
       MetricFamily(
         "opcluster_worker_store_bytes", .gauge,
         "The store: its limit, what it has, and of that what must stay; what is promised.",
@@ -98,13 +108,13 @@ extension WorkerLoop {
         ]),
       MetricFamily(
         "opcluster_worker_contents_received", .counter,
-        "Contents that came from other machines.", oversight.figures.receivedContents),
+        "Contents that came from other machines.", receivedContents),
       MetricFamily(
         "opcluster_worker_contents_received_bytes", .counter, "Their bytes.",
-        oversight.figures.receivedBytes),
+        receivedBytes),
       MetricFamily(
         "opcluster_worker_contents_missed", .counter, "Contents that did not come.",
-        oversight.figures.missedContents),
+        missedContents),
     ]
   }
 }

@@ -32,20 +32,20 @@ struct Stats: Command {
       let reader = reader(connection)
       let rows = try await reader.allGraphs(selection)
       guard !rows.isEmpty else { throw Failure.nothingSelected(selector) }
-      var listing: JSONListing?
-      if console.wantsJSON { listing = JSONListing("graphs", format: console.listFormat) }
+      var listing = JSONListing("graphs", format: console.listFormat)
       for (at, row) in rows.enumerated() {
         let statistics = try await reader.statistics(row.graph)
-        if listing != nil {
-          listing?.row { $0.fields(of: statistics) }
-          if let json = listing?.take() { try console.write(bytes: json) }
+        if console.wantsJSON {
+          listing.row { $0.fields(of: statistics) }
+          try console.write(bytes: listing.take())
         } else {
           if at > 0 { try console.writeLines([""]) }
           try console.writeLines(statisticsPage(statistics, console.outputStyle))
         }
       }
-      listing?.end()
-      if let json = listing?.take() { try console.write(bytes: json) }
+      guard console.wantsJSON else { return }
+      listing.end()
+      try console.write(bytes: listing.take())
     }
     return .success
   }
