@@ -72,7 +72,8 @@ import Testing
     for file in try Tree.swiftFiles()
     where file.path.hasPrefix("Sources/opbatch/")
       && ![
-        "Follow/ProgressPainter.swift", "Start/UploadPainter.swift", "Shared/Console.swift",
+        "Follow/ProgressPainter.swift", "Follow/Top.swift", "Start/UploadPainter.swift",
+        "Shared/Console.swift",
       ].contains(
         String(file.path.dropFirst("Sources/opbatch/".count)))
     {

@@ -133,7 +133,7 @@ import Testing
     "Sources/ExampleMaterials/Connection.swift", "Sources/ExampleMaterials/PictureFiles.swift",
     "Sources/OpClusterAttempts/Files/Folders.swift",
     "Sources/OpClusterAttempts/Files/Scratch.swift",
-    "Sources/opbatch/Follow/TerminalHeight.swift",
+    "Sources/opbatch/Follow/Terminal.swift",
     "Sources/opbatch/Shared/Descriptor.swift", "Sources/opbench/BareProcess.swift",
   ]
 

@@ -2,7 +2,6 @@
 // OpClusterPresentation; this asks for the rows and writes the file.
 
 import ArgumentParser
-import FoundationEssentials
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
@@ -63,11 +62,10 @@ struct Trace: Command {
     guard let file else { return try encode(trace) { try console.write(bytes: $0) } }
     var bytes: [UInt8] = []
     encode(trace) { bytes += $0 }
-    do {
-      try Data(bytes).write(to: URL(filePath: file), options: .atomic)
-    } catch {
+    if case .failed(let code) = Descriptor.replace(file, with: bytes) {
       throw Failure(
-        .inputOutput, code: "output_failed", "cannot write \(safe(file))",
+        .inputOutput, code: "output_failed",
+        "cannot write \(safe(file)): \(ErrorNumber(code).text)",
         hint: "look at its folder and at the room on its disk")
     }
     console.say("\(safe(file)): \(shownSize(bytes.count))")
