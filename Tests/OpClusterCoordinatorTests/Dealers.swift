@@ -81,11 +81,13 @@ final class TestClient {
   private var replies: [RequestID: ClientReply] = [:]
   private var lastRequest: UInt64 = 0
 
-  /// Connects and says hello.
-  init(_ service: Service, keys: SocketKeys? = nil) throws {
+  /// Connects and says hello. Who is not welcomed within so many milliseconds may try again.
+  init(
+    _ service: Service, keys: SocketKeys? = nil, within milliseconds: Int64 = patience / 1_000_000
+  ) throws {
     dealer = try Dealer(service.ready.clientEndpoint, keys: keys)
     try dealer.send(Wire.encode(ClientMessage.hello(ClientHello(build: "test"))))
-    guard case .welcome(let version, _, _)? = try next() else {
+    guard case .welcome(let version, _, _)? = try next(within: milliseconds) else {
       throw Impatience(awaited: "a welcome")
     }
     #expect(version == 1)
