@@ -9,7 +9,7 @@ static inline struct MHD_Daemon *op_http_start(
     const struct sockaddr *address, unsigned int connections, unsigned int idle_seconds,
     MHD_AccessHandlerCallback handler, void *context) {
   // Not select: descriptors above 1,023 are usual here.
-  unsigned int flags = MHD_USE_POLL_INTERNAL_THREAD;
+  unsigned int flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC;
   if (address->sa_family == AF_INET6) flags |= MHD_USE_IPv6;
   return MHD_start_daemon(
       flags, 0, NULL, NULL, handler, context, MHD_OPTION_SOCK_ADDR, address,

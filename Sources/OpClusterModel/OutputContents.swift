@@ -29,19 +29,22 @@ extension OperationOutput {
   }
 
   /// The encoding without the files of other names than these: a reader of one file of many is not
-  /// sent the names of all. Unchanged if it cannot be read, which its reader is told later. Costs
-  /// the fields of the output, each times the names.
+  /// sent the names of all. Unchanged if it cannot be read, which its reader is told later. Never
+  /// empty if it was not, since no bytes mean no output: then it names one file that nobody asked
+  /// for. Costs the fields of the output, each times the names.
   package static func narrowed(_ encoded: [UInt8], toFiles names: [[UInt8]]) -> [UInt8] {
     // Each names at least a digest.
     if encoded.count < ContentDigest.byteCount { return encoded }
     var fields = FieldWalk(encoded[...])
     var left: [Range<Int>] = []
+    var first: Range<Int>?
     var start = 0
     while let field = fields.next() {
       defer { start = fields.position }
       guard field.number == 5, let bytes = field.bytes else { continue }
       guard let file = fileName(bytes) else { return encoded }
       if file.isEmpty || names.contains(where: { $0.elementsEqual(file) }) { continue }
+      if first == nil { first = start..<fields.position }
       if let last = left.last, last.upperBound == start {
         left[left.count - 1] = last.lowerBound..<fields.position
       } else {
@@ -55,7 +58,8 @@ extension OperationOutput {
       narrowed += encoded[next..<range.lowerBound]
       next = range.upperBound
     }
-    return narrowed + encoded[next...]
+    narrowed += encoded[next...]
+    return narrowed.isEmpty ? first.map { Array(encoded[$0]) } ?? encoded : narrowed
   }
 
   /// The name of the output file that a content belongs to; empty: it is a value. nil: it cannot be

@@ -227,7 +227,7 @@ package final class ContentStore: Sendable {
     }
     let incoming = try begin()
     // A small file needs no large one, which has to be cleared; a file may grow meanwhile.
-    let most = Int(clamping: min(max(facts.st_size, 0), 1 << 20)) + 1
+    let most = Int(clamping: min(max(facts.st_size + 1, 64 << 10), 1 << 20))
     var buffer = [UInt8](repeating: 0, count: most)
     while true {
       let count = unsafe read(descriptor, &buffer, buffer.count)

@@ -109,8 +109,33 @@ import Testing
       gate.open()
       let all = try Self.take(1, of: layouts)
       #expect(all.ready.isEmpty && all.ended.first?.0 == job.attempt)
-      #expect(all.ended.first?.1.wasStopped == true)
+      #expect(all.ended.first?.1.cause == .failed, "why, is the brain's to say")
       #expect(gate.linked.count <= 1)
+    }
+  }
+
+  /// Who waits behind others that take long ends at once.
+  @Test(.checks("S90")) func stoppedInLine() throws {
+    try Self.withFolder { folder in
+      let gate = Gate()
+      let layouts = try InputLayouts(Self.store { gate.pass($0) })
+      for number in 0..<UInt32(Limits.inputThreads) {
+        layouts.begin(try Self.job(number, files: 1), argument: [], in: "\(folder)/\(number)")
+      }
+      // All threads have begun.
+      let deadline = ContinuousClock.now + .seconds(30)
+      while Folders.names(in: folder).count < Limits.inputThreads {
+        try #require(ContinuousClock.now < deadline)
+        usleep(1_000)
+      }
+      let job = try Self.job(99, files: 1)
+      layouts.begin(job, argument: [], in: "\(folder)/99")
+      layouts.withdraw(job.attempt)
+      let all = try Self.take(1, of: layouts)
+      #expect(all.ended.map(\.0) == [job.attempt] && gate.linked.isEmpty)
+      gate.open()
+      #expect(try Self.take(Limits.inputThreads, of: layouts).ready.count == Limits.inputThreads)
+      #expect(!Folders.names(in: folder).contains("99"))
     }
   }
 

@@ -114,6 +114,23 @@ import Testing
     #expect(state.press(.character("y"), subjects.reversed()) == .cancel(subjects[0]))
   }
 
+  /// Lines move from one look to the next; the selected one is followed.
+  @Test func theLineIsFollowed() {
+    var state = TopState()
+    var subjects = Self.screen(state).subjects
+    _ = state.press(.down, subjects)
+    let chosen = subjects[1]
+    subjects.insert(.operation(OperationID(graph: GraphID(99), index: 0), shown: "99/a"), at: 0)
+    state.follow(subjects)
+    #expect(state.selected == 2)
+    #expect(state.press(.enter, subjects) == .open(chosen))
+    subjects.remove(at: 2)
+    state.follow(subjects)
+    #expect(state.selected == 2, "it has gone: the next one is in its place")
+    state.follow([])
+    #expect(state.selected == 0 && state.press(.character("c"), []) == nil)
+  }
+
   @Test func suspends() {
     var state = TopState()
     _ = state.press(.character("2"), [])

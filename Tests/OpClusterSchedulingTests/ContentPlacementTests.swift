@@ -29,8 +29,12 @@ import Testing
     read.isHeld = true
     read.inputFiles = [InputFile(operation: "make", file: "f", folder: "m", isByIndex: true)]
     var graph = GraphSubmission(name: "g")
-    graph.templates = [make, read]
-    graph.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
+    // It waits for the same ones, and reads no file of theirs.
+    var other = read
+    other.name = "other"
+    other.inputFiles = []
+    graph.templates = [make, read, other]
+    graph.groupEdges = ([1, 2] as [UInt32]).map { GroupEdge(from: 0, to: $0, policy: .succeeded) }
     var world = ContentTests.world(["a"])
     world.ask(.submit(graph))
     let content = try ContentTests.content(1)
@@ -46,6 +50,10 @@ import Testing
     let inputs = world.workers[0].assigned.flatMap(\.inputs)
     #expect(inputs.count == 40)
     #expect(inputs.allSatisfy { $0.output == Self.named(content) })
+    world.ask(.hold(.operations([operation(1, 41)]), false))
+    let last = try #require(world.workers[0].assigned.last)
+    #expect(last.attempt.operation == operation(1, 41), "an output without its files is one")
+    #expect(last.inputs.count == 40 && last.inputs.allSatisfy { $0.output == others })
     #expect(world.brokenInvariant == nil)
   }
 

@@ -101,6 +101,7 @@ package final class AttemptStore: Sendable {
       let needs = job.announcement.contentNeeds
       if needs.values {
         for content in job.inputs.contents(ContentNeeds(values: true)) {
+          if isWithdrawn() { return }
           try link(content.digest, "\(folder)/\(content.digest)", false)
         }
       }

@@ -26,6 +26,7 @@ final class InputLayouts {
     let ends = try Mailbox<LayoutEnd>(capacity: .max)
     self.ends = ends
     threads = WorkThreads(named: "inputs", atMost: Limits.inputThreads) { order in
+      guard order.begin() else { return }
       do throws(AttemptProblem) {
         try store.layOut(order.job, in: order.folder) { order.isWithdrawn }
         _ = ends.post(LayoutEnd(attempt: order.job.attempt, problem: nil))
@@ -48,7 +49,10 @@ final class InputLayouts {
   }
 
   /// The attempt will not begin. Its end follows nevertheless.
-  func withdraw(_ attempt: AttemptID) { waiting[attempt]?.order.withdraw() }
+  func withdraw(_ attempt: AttemptID) {
+    guard waiting[attempt]?.order.withdraw() == true else { return }
+    _ = ends.post(LayoutEnd(attempt: attempt, problem: nil))
+  }
 
   /// What may begin now, and the results of what will not.
   func takeEnded() -> (ready: [(Job, argument: [UInt8])], ended: [(AttemptID, AttemptResult)]) {
@@ -61,7 +65,8 @@ final class InputLayouts {
       guard let one = waiting.removeValue(forKey: end.attempt) else { continue }
       if one.order.isWithdrawn {
         var result = AttemptResult()
-        result.wasStopped = true
+        result.cause = .failed
+        result.diagnostic = "it was stopped before it began"
         ended.append((end.attempt, result))
       } else if let problem = end.problem {
         ended.append((end.attempt, problem.result))
@@ -77,15 +82,27 @@ final class InputLayouts {
 final class LayoutOrder: Sendable {
   let job: Job
   let folder: String
-  private let withdrawn = Atomic<Bool>(false)
+  private enum State: UInt8, AtomicRepresentable {
+    case waits, begun, withdrawn
+  }
+  private let state = Atomic<State>(.waits)
 
   init(_ job: Job, in folder: String) {
     self.job = job
     self.folder = folder
   }
 
-  func withdraw() { withdrawn.store(true, ordering: .relaxed) }
-  var isWithdrawn: Bool { withdrawn.load(ordering: .relaxed) }
+  /// False: nobody wants it any more.
+  func begin() -> Bool {
+    state.compareExchange(expected: .waits, desired: .begun, ordering: .relaxed).exchanged
+  }
+
+  /// Whether it had not begun: nothing more comes of it then.
+  func withdraw() -> Bool {
+    state.exchange(.withdrawn, ordering: .relaxed) == .waits
+  }
+
+  var isWithdrawn: Bool { state.load(ordering: .relaxed) == .withdrawn }
 }
 
 private struct LayoutEnd: Sendable {

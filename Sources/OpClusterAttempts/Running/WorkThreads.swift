@@ -34,7 +34,13 @@ final class WorkThreads<Item: Sendable>: Sendable {
     do throws(SystemError) {
       _ = try startThread(name: name, takesSignals: false) { [self] in work() }
     } catch {
-      work()
+      // Others that run take it; only the first one is done without.
+      let hasOthers = state.withLock { state in
+        if state.threads == 1 { return false }
+        state.threads -= 1
+        return true
+      }
+      if !hasOthers { work() }
     }
   }
 

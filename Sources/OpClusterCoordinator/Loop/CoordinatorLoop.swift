@@ -64,7 +64,7 @@ final class CoordinatorLoop {
       life: UInt64.random(in: 1...UInt64.max), mayHaveGoneBack: mayHaveGoneBack, into: &work.turn)
     scheduler.close(&work.turn)
     operatorLog = OperatorLog(
-      logger, scheduler.workers(at: clock.now), unfinished: recovered.unfinishedOperations)
+      logger, scheduler.workers(at: clock.now), unfinished: scheduler.unfinishedOperations)
     subscriptions = Subscriptions(told: scheduler.lastEvent)
     commits.release.becameDurable(through: work.turn.commit.number - 1)
     let first = TurnRecords.journalTurn(

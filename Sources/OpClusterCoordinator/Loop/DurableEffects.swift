@@ -10,7 +10,7 @@ extension CoordinatorLoop {
   /// turn precede its replies, so that a subscriber sees the effects of its own request (S3).
   func speak() {
     while let durable = commits.release.next() {
-      operatorLog.figures.noteDurable(after: now - durable.since)
+      if durable.isDurable { operatorLog.figures.noteDurable(after: now - durable.since) }
       if !subscriptions.isEmpty || durable.lastEvent > subscriptions.told {
         subscriptions.tell(durable.events, through: durable.lastEvent)
       }

@@ -188,7 +188,14 @@ extension CoordinatorLoop {
     watch.service?.stopping("making everything durable")
     sources.history.stop()
     commits.journal.close()
-    for case .failed(let error) in wakeups.takeNotices() { end = .failed(.journal(error)) }
+    for notice in wakeups.takeNotices() {
+      switch notice {
+      case .failed(let error): end = .failed(.journal(error))
+      // The server of the figures would wait for it.
+      case .metrics(let question): question.answer(metricFamilies())
+      default: break
+      }
+    }
     logger.info(
       "ended",
       metadata: [

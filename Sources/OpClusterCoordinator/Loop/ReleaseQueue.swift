@@ -22,6 +22,8 @@ struct UnreleasedTurn: Sendable {
   var lastEvent: UInt64
   /// The time since when it waits.
   var since: Instant
+  /// Whether it is journaled.
+  var isDurable = false
 }
 
 extension UnreleasedTurn {

@@ -30,7 +30,7 @@ extension CoordinatorLoop {
       UnreleasedTurn(
         commit: scheduler.lastCommit.number, items: items,
         events: events,
-        lastEvent: scheduler.lastEvent, since: now))
+        lastEvent: scheduler.lastEvent, since: now, isDurable: isDurable))
     noteOutcomes()
     if work.hasInput { operatorLog.figures.note(work.turn.events, work.turn.history) }
     guard isDurable else { return }

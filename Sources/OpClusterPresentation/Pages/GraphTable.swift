@@ -46,7 +46,9 @@ func took(_ row: GraphRow, _ style: Style) -> String {
 extension StateCounts {
   /// The number of operations that failed, timed out or were lost.
   /// `allow_failure` does not matter here: an allowed failure is a failure.
-  public var failures: UInt32 { self[.failed] + self[.timedOut] + self[.lost] }
+  public var failures: UInt32 {
+    self[.failed].saturatingAdd(self[.timedOut]).saturatingAdd(self[.lost])
+  }
 
   /// Returns `312 succeeded, 8 executing, 80 waiting`: states that occur, the finished ones first.
   /// The order is that of interest, not that of time.

@@ -32,7 +32,12 @@ extension GraphTrace {
       add(flow, number, to: &json)
       if json.bytes.count >= Self.part { try write(json.takeBytes()) }
     }
-    writeCounters(&json)
+    for counter in counters() {
+      for change in counter.changes {
+        add(counter.name, change, to: &json)
+        if json.bytes.count >= Self.part { try write(json.takeBytes()) }
+      }
+    }
     json.close("]")
     json.close("}")
     json.endLine()
@@ -114,33 +119,36 @@ extension GraphTrace {
     }
   }
 
-  /// How many ran, and how many waited although nothing else stood before; a value for each
-  /// millisecond in which it changed.
-  private func writeCounters(_ json: inout JSONText) {
-    for (name, changes) in [
-      ("running", slices.flatMap { [($0.start, 1), ($0.end, -1)] }),
-      (
-        "waiting for a limit or a worker",
-        slices.filter { $0.ready > 0 }.flatMap { [($0.ready, 1), ($0.start, -1)] }
-      ),
-    ] {
+  /// How many ran, and how many of those that have begun had waited although nothing else stood
+  /// before; a value for each millisecond in which it changed.
+  private func counters() -> [(name: String, changes: [(moment: Int64, count: Int)])] {
+    let ran = slices.flatMap { [($0.start, 1), ($0.end, -1)] }
+    let waited = slices.filter { $0.ready > 0 }.flatMap { [($0.ready, 1), ($0.start, -1)] }
+    return [("running", ran), ("waiting for a limit or a worker", waited)].map { name, steps in
       var (count, at) = (0, 0)
-      let sorted = changes.sorted { $0.0 < $1.0 }
+      var changes: [(moment: Int64, count: Int)] = []
+      let sorted = steps.sorted { $0.0 < $1.0 }
       while at < sorted.count {
         let moment = sorted[at].0
         while at < sorted.count, sorted[at].0 == moment {
           count += sorted[at].1
           at += 1
         }
-        json.object { json in
-          json.field("ph", "C")
-          json.field("name", name)
-          json.field("pid", workers.count + 1)
-          json.field("ts", Self.microseconds(moment))
-          json.key("args")
-          json.object { $0.field("operations", count) }
-        }
+        changes.append((moment, count))
       }
+      return (name, changes)
+    }
+  }
+
+  private func add(
+    _ name: String, _ change: (moment: Int64, count: Int), to json: inout JSONText
+  ) {
+    json.object { json in
+      json.field("ph", "C")
+      json.field("name", name)
+      json.field("pid", workers.count + 1)
+      json.field("ts", Self.microseconds(change.moment))
+      json.object("args") { $0.field("operations", change.count) }
     }
   }
 

@@ -13,8 +13,11 @@ public struct GraphStatistics: Sendable {
 
   /// - Parameter submission: nil: what was asked for is not known any more.
   public init(_ structure: GraphStructure, _ submission: GraphSubmission?) {
+    let structure = structure.withinLimits
     self.structure = structure
-    let total = structure.stages.reduce(0) { max($0, Int($1.firstIndex) + Int($1.count)) }
+    let total = structure.stages.reduce(0) {
+      $1.count == 0 ? $0 : max($0, Int($1.firstIndex) + Int($1.count))
+    }
     starts = Array(repeating: 0, count: total)
     ends = starts
     let templates = submission?.templates ?? []
@@ -83,37 +86,26 @@ public struct GraphStatistics: Sendable {
     let edges = IncomingEdges(structure)
     var lastOfStage: [Int: Int] = [:]
     var path: [Int] = []
+    var seen: Set<Int> = []
     var next: Int? = last
-    while let index = next, path.count < limit {
+    // An allowed cycle is not followed for ever.
+    while let index = next, path.count < limit, seen.insert(index).inserted {
       path.append(index)
-      var before: Int?
-      func consider(_ other: Int) {
-        guard other < ends.count, ends[other] > 0, ends[other] <= ends[index] else { return }
-        // Cycles cannot be followed for ever: the end must come earlier, or the place in the graph.
-        guard ends[other] < ends[index] || other < index else { return }
-        if before.map({ ends[other] > ends[$0] }) ?? true { before = other }
-      }
-      for other in edges.single[UInt32(index)] ?? [] { consider(Int(other)) }
-      if let stage = stage(of: UInt32(index)) {
-        for edge in edges.whole[stage] ?? [] {
-          let from = structure.stages[edge.from]
-          switch edge.match {
-          case .sameIndex:
-            let offset = index - Int(structure.stages[stage].firstIndex)
-            consider(Int(from.firstIndex) + offset)
-          case .all:
-            if lastOfStage[edge.from] == nil {
-              let members = Int(from.firstIndex)..<Int(from.firstIndex) + Int(from.count)
-              lastOfStage[edge.from] = members.max { ends[$0] < ends[$1] }
-            }
-            if let other = lastOfStage[edge.from] { consider(other) }
-          }
+      next = edges.before(UInt32(index), stage: stage(of: UInt32(index)), structure) { edge in
+        let from = structure.stages[edge]
+        if lastOfStage[edge] == nil {
+          let members = Int(from.firstIndex)..<Int(from.firstIndex) + Int(from.count)
+          lastOfStage[edge] = members.max { ends[$0] < ends[$1] }
         }
+        return lastOfStage[edge]
       }
-      next = before
+      .filter { $0 < ends.count && ends[$0] > 0 && !seen.contains($0) }
+      .max { ends[$0] < ends[$1] }
     }
     path.reverse()
-    var free = structure.row.submittedAt.milliseconds
+    // What is left out before the first step, or the submission.
+    var free = next.flatMap { seen.contains($0) ? nil : ends[$0] }
+      ?? structure.row.submittedAt.milliseconds
     return path.map { index in
       let start = starts[index] == 0 ? max(free, ends[index]) : starts[index]
       defer { free = ends[index] }
@@ -123,11 +115,28 @@ public struct GraphStatistics: Sendable {
     }
   }
 
+  /// Whether all dependencies of the graph are known here: of many single ones only some are told.
+  public var knowsAllDependencies: Bool {
+    Int(structure.elementEdgeCount) <= structure.elementEdges.to.count
+  }
+
   private func shownName(_ index: UInt32) -> String {
     guard let at = stage(of: index) else { return "\(index)" }
     let stage = structure.stages[at]
     guard stage.isArray else { return stage.name }
     return "\(stage.name)/\(stage.indexRuns.number(ofElement: index - stage.firstIndex))"
+  }
+}
+
+extension GraphStructure {
+  /// Without operations that no graph can have: a coordinator of another release may say anything.
+  var withinLimits: GraphStructure {
+    var bounded = self
+    for at in stages.indices {
+      let end = UInt64(stages[at].firstIndex) + UInt64(stages[at].count)
+      if end > UInt64(Limits.operationsPerGraph) { bounded.stages[at].count = 0 }
+    }
+    return bounded
   }
 }
 
@@ -145,6 +154,24 @@ private struct IncomingEdges {
     where Int(edge.from) < structure.stages.count && Int(edge.to) < structure.stages.count {
       whole[Int(edge.to), default: []].append((Int(edge.from), edge.match))
     }
+  }
+
+  /// What an operation depends on; of a whole stage only the one that `last` names.
+  func before(
+    _ index: UInt32, stage: Int?, _ structure: GraphStructure, last: (Int) -> Int?
+  ) -> [Int] {
+    var found = (single[index] ?? []).map { Int($0) }
+    guard let stage else { return found }
+    for edge in whole[stage] ?? [] {
+      let from = structure.stages[edge.from]
+      switch edge.match {
+      case .sameIndex:
+        let offset = index - structure.stages[stage].firstIndex
+        if offset < from.count { found.append(Int(from.firstIndex) + Int(offset)) }
+      case .all: if let other = last(edge.from) { found.append(other) }
+      }
+    }
+    return found
   }
 }
 

@@ -36,7 +36,7 @@ public struct GraphTrace: Sendable {
 
   /// - Parameter now: The end of what still runs.
   public init(_ structure: GraphStructure, now: WallTime) {
-    self.structure = structure
+    self.structure = structure.withinLimits
     self.now = now.milliseconds
   }
 
@@ -57,8 +57,10 @@ public struct GraphTrace: Sendable {
     }
     guard row.attempt > 0, !known.contains(row.attempt), row.startedAt != .unknown else { return }
     var result = row.result ?? .success
-    result.startedAt = row.startedAt
-    result.endedAt = row.finishedAt
+    // Between two attempts, and in a further one, the row still has the first start.
+    let before = row.attempts.map(\.result.endedAt).max() ?? .unknown
+    result.startedAt = max(row.startedAt, before)
+    if row.finishedAt != .unknown || row.attempt > 1 { result.endedAt = row.finishedAt }
     add(
       row.id.index, row.attempt, row.workerName, result, outcome: row.outcome,
       ready: row.attempt == 1 ? row.readyAt : .unknown)
@@ -140,8 +142,11 @@ public struct GraphTrace: Sendable {
     return "\(stage.name)/\(stage.indexRuns.number(ofElement: index - stage.firstIndex))"
   }
 
+  /// No viewer shows more.
+  private static let mostFlows = 1_000_000
+
   /// Pairs of positions in `slices`: what ended, and what depends on it. Of a dependency on a whole
-  /// stage only the one that ended last. Costs the operations and the single edges.
+  /// stage only the one that ended last. Costs the operations, and the pairs.
   func flows() -> [(from: Int, to: Int)] {
     var last: [UInt32: Int] = [:]
     var first: [UInt32: Int] = [:]
@@ -158,8 +163,10 @@ public struct GraphTrace: Sendable {
     }
     let edges = structure.elementEdges
     for at in edges.to.indices where at < edges.from.count { add(edges.from[at], edges.to[at]) }
+    var latest: [Int: UInt32] = [:]
     for edge in structure.groupEdges
     where Int(edge.from) < structure.stages.count && Int(edge.to) < structure.stages.count {
+      if flows.count >= Self.mostFlows { break }
       let (from, to) = (structure.stages[Int(edge.from)], structure.stages[Int(edge.to)])
       switch edge.match {
       case .sameIndex:
@@ -167,9 +174,13 @@ public struct GraphTrace: Sendable {
           add(from.firstIndex + offset, to.firstIndex + offset)
         }
       case .all:
-        let ended = (from.firstIndex..<from.firstIndex + from.count).compactMap { last[$0] }
-        guard let latest = ended.max(by: { slices[$0].end < slices[$1].end }) else { continue }
-        for offset in 0..<to.count { add(slices[latest].index, to.firstIndex + offset) }
+        if latest[Int(edge.from)] == nil {
+          let ended = (from.firstIndex..<from.firstIndex + from.count).compactMap { last[$0] }
+          let one = ended.max { slices[$0].end < slices[$1].end }
+          latest[Int(edge.from)] = one.map { slices[$0].index }
+        }
+        guard let one = latest[Int(edge.from)] else { continue }
+        for offset in 0..<to.count { add(one, to.firstIndex + offset) }
       }
     }
     return flows

@@ -1,4 +1,4 @@
-// Statistics of a graph for programs. Times in milliseconds, memory in bytes, as everywhere.
+// Statistics of a graph for programs. Times in seconds, memory in bytes, as everywhere.
 
 import OpClusterModel
 
@@ -9,18 +9,19 @@ extension JSONText {
     field("graph", row.graph.number)
     field("name", row.name)
     field("state", row.state.rawValue)
-    field("span_ms", statistics.span)
-    field("ran_ms", statistics.ran)
+    field("span_seconds", statistics.span.map { Double($0) / 1_000 })
+    field("ran_seconds", Double(statistics.ran) / 1_000)
     field("parallelism", statistics.parallelism)
     array("operations") { json in
       for stage in statistics.stages { json.object { $0.fields(of: stage) } }
     }
+    field("critical_path_is_whole", statistics.knowsAllDependencies)
     array("critical_path") { json in
       for step in statistics.criticalPath() {
         json.object { json in
           json.field("id", "\(row.graph.number)/\(step.name)")
-          json.field("waited_ms", step.waited)
-          json.field("ran_ms", step.ran)
+          json.field("waited_seconds", Double(step.waited) / 1_000)
+          json.field("ran_seconds", Double(step.ran) / 1_000)
         }
       }
     }
@@ -52,9 +53,9 @@ extension JSONText {
 
   private mutating func fields(of series: TimeSeries, _ name: String) {
     guard series.count > 0 else { return }
-    field("\(name)_ms", series.sum)
-    field("\(name)_median_ms", series.quantile(0.5) ?? 0)
-    field("\(name)_p95_ms", series.quantile(0.95) ?? 0)
-    field("\(name)_longest_ms", series.longest)
+    field("\(name)_seconds", Double(series.sum) / 1_000)
+    field("\(name)_median_seconds", Double(series.quantile(0.5) ?? 0) / 1_000)
+    field("\(name)_p95_seconds", Double(series.quantile(0.95) ?? 0) / 1_000)
+    field("\(name)_longest_seconds", Double(series.longest) / 1_000)
   }
 }

@@ -60,13 +60,13 @@ extension GraphTrace {
     let end = row.finishedAt == .unknown ? last : row.finishedAt.milliseconds
     span(
       trace, root, below: parent?.span, "graph \(row.name)", row.submittedAt.milliseconds, end,
-      isFailed: row.counts.failures > 0, &json
+      isFailed: row.finishedAt == .unknown ? nil : row.state == .failed, &json
     ) { json in
       Self.attribute("opcluster.graph", Int64(row.graph.number), &json)
       Self.attribute("opcluster.operations", Int64(row.counts.total), &json)
     }
     let sorted = slices.indices.sorted {
-      (slices[$0].index, slices[$0].start) < (slices[$1].index, slices[$1].start)
+      (slices[$0].index, slices[$0].attempt) < (slices[$1].index, slices[$1].attempt)
     }
     var at = 0
     while at < sorted.count {
@@ -88,8 +88,9 @@ extension GraphTrace {
     let name = name(of: first.index)
     let number = Self.number("operation \(first.index) \(seed)", 2)
     let begin = first.ready > 0 ? first.ready : first.start
+    let end = attempts.reduce(last.end) { max($0, $1.end) }
     span(
-      trace, number, below: root, name, begin, last.end, isFailed: last.isFailed, &json
+      trace, number, below: root, name, begin, end, isFailed: last.isFailed, &json
     ) { json in
       Self.attribute("opcluster.operation", "\(structure.row.graph.number)/\(name)", &json)
       Self.attribute("opcluster.state", last.shownState, &json)
@@ -116,7 +117,7 @@ extension GraphTrace {
 
   private func span(
     _ trace: String, _ number: String, below parent: String?, _ name: String, _ start: Int64,
-    _ end: Int64, isFailed: Bool, _ json: inout JSONText, attributes: (inout JSONText) -> Void
+    _ end: Int64, isFailed: Bool?, _ json: inout JSONText, attributes: (inout JSONText) -> Void
   ) {
     json.object { json in
       json.field("traceId", trace)
@@ -128,8 +129,8 @@ extension GraphTrace {
       json.field("startTimeUnixNano", "\(start)000000")
       json.field("endTimeUnixNano", "\(max(start, end))000000")
       json.array("attributes") { attributes(&$0) }
-      // STATUS_CODE_OK and STATUS_CODE_ERROR
-      json.object("status") { $0.field("code", isFailed ? 2 : 1) }
+      // STATUS_CODE_ERROR and STATUS_CODE_OK; none of what still runs.
+      if let isFailed { json.object("status") { $0.field("code", isFailed ? 2 : 1) } }
     }
   }
 
@@ -163,8 +164,9 @@ extension GraphTrace {
 }
 
 extension GraphTrace.Slice {
-  var isFailed: Bool {
-    if isRunning { return false }
+  /// nil: it runs.
+  var isFailed: Bool? {
+    if isRunning { return nil }
     guard let outcome else { return true }
     return outcome != .succeeded && outcome != .cancelled && outcome != .skipped
   }

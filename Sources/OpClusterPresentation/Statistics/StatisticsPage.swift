@@ -26,6 +26,11 @@ public func statisticsPage(_ statistics: GraphStatistics, _ style: Style) -> [St
   page.table(stageTable(statistics.stages))
   let path = statistics.criticalPath()
   if path.count > 1 { add(path, of: statistics, to: &page) }
+  if !statistics.knowsAllDependencies {
+    page.prose(
+      "of its \(shownCount(statistics.structure.elementEdgeCount)) single dependencies only some "
+        + "are known here: the critical path may be another", indent: 2, .faint)
+  }
   let advice = statistics.stages.flatMap { stage in stage.advice.map { (stage.name, $0) } }
   if !advice.isEmpty {
     page.blank()

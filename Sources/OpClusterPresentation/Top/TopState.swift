@@ -44,6 +44,20 @@ public struct TopState: Sendable {
     case worker(String)
   }
 
+  /// What a line stands for, whatever its name and state are at the moment.
+  private enum Place: Hashable {
+    case operation(OperationID), graph(GraphID), queue(String), worker(String)
+
+    init(_ subject: Subject) {
+      switch subject {
+      case .operation(let id, _): self = .operation(id)
+      case .graph(let graph, _, _): self = .graph(graph)
+      case .queue(let name, _): self = .queue(name)
+      case .worker(let name): self = .worker(name)
+      }
+    }
+  }
+
   /// What is to be done in the cluster.
   public enum Order: Hashable, Sendable {
     case quit
@@ -56,6 +70,8 @@ public struct TopState: Sendable {
   public private(set) var list = List.operations
   /// The position of the line in the list as it is shown.
   public private(set) var selected = 0
+  /// What that line stands for: lines move from one look to the next.
+  private var place: Place?
   public private(set) var filter = ""
   public private(set) var isTyping = false
   /// The order of the list, by name; else by what is most of interest.
@@ -77,10 +93,21 @@ public struct TopState: Sendable {
 
   public mutating func say(_ note: String) { self.note = note }
 
+  /// Follows the selected line to where it is now; if it has gone, its position is kept.
+  public mutating func follow(_ subjects: [Subject]) {
+    if let place, let at = subjects.firstIndex(where: { Place($0) == place }) { selected = at }
+    select(selected, subjects)
+  }
+
+  private mutating func select(_ position: Int, _ subjects: [Subject]) {
+    selected = max(0, min(position, subjects.count - 1))
+    place = subjects.indices.contains(selected) ? Place(subjects[selected]) : nil
+  }
+
   /// - Parameter subjects: The lines of the list as it is shown.
   public mutating func press(_ key: TopKey, _ subjects: [Subject]) -> Order? {
     note = ""
-    selected = max(0, min(selected, subjects.count - 1))
+    follow(subjects)
     if let question {
       self.question = nil
       guard key == .character("y") || key == .character("Y") else { return nil }
@@ -108,7 +135,7 @@ public struct TopState: Sendable {
     case .enter: isTyping = false
     case .tab, .up, .down, .pageUp, .pageDown: break
     }
-    selected = 0
+    select(0, [])
   }
 
   private mutating func leaf(_ key: TopKey) {
@@ -126,18 +153,18 @@ public struct TopState: Sendable {
   private mutating func choose(_ key: TopKey, _ subjects: [Subject]) -> Order? {
     let subject = subjects.indices.contains(selected) ? subjects[selected] : nil
     switch key {
-    case .up, .character("k"): selected = max(0, selected - 1)
-    case .down, .character("j"): selected = max(0, min(subjects.count - 1, selected + 1))
-    case .pageUp: selected = max(0, selected - 10)
-    case .pageDown: selected = max(0, min(subjects.count - 1, selected + 10))
+    case .up, .character("k"): select(selected - 1, subjects)
+    case .down, .character("j"): select(selected + 1, subjects)
+    case .pageUp: select(selected - 10, subjects)
+    case .pageDown: select(selected + 10, subjects)
     case .tab:
       let at = List.allCases.firstIndex(of: list) ?? 0
       list = List.allCases[(at + 1) % List.allCases.count]
-      selected = 0
+      select(0, [])
     case .character("1"), .character("2"), .character("3"), .character("4"):
       guard case .character(let digit) = key, let number = digit.wholeNumberValue else { break }
       list = List.allCases[number - 1]
-      selected = 0
+      select(0, [])
     case .character("s"): isByName.toggle()
     case .character("/"): isTyping = true
     case .escape: filter = ""

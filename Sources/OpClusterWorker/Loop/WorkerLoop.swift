@@ -315,6 +315,7 @@ final class WorkerLoop {
     store.news.takeAll(into: &batch)
     for news in batch {
       switch news {
+      case .found(let content): apply(.contentsGained([content]))
       case .gained(let content):
         if !core.holds(content.digest) { oversight.figures.noteReceived(content) }
         apply(.contentsGained([content]))
@@ -415,9 +416,10 @@ final class WorkerLoop {
 
   private func leave() {
     service?.stopping("leaving")
-    oversight.metrics?.stop()
     attempts.endAll(within: .seconds(2))
     store?.end()
+    // Last: it may wait for an answer that nobody gives any more.
+    oversight.metrics?.stop()
     connection.socket = nil
   }
 }

@@ -15,6 +15,8 @@ import OpClusterZeroMQ
 /// What happened in the store.
 enum StoreNews: Sendable {
   case gained(StoredContent)
+  /// It was here before, and is whole.
+  case found(StoredContent)
   case lost([ContentDigest])
   case missed(StoredContent, FetchFailure)
 }
@@ -106,7 +108,7 @@ final class WorkerStore {
     guard !store.list.isEmpty else { return }
     do throws(SystemError) {
       _ = try startThread(name: "check", takesSignals: false) { [store, news] in
-        store.check { _ = news.post(.gained($0)) }
+        store.check { _ = news.post(.found($0)) }
       }
     } catch {
       logger.error("what the store has is not looked at, and not used: \(error)")

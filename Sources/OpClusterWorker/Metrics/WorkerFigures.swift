@@ -61,7 +61,7 @@ extension WorkerFigures {
         by: "state",
         [
           ("running", Double(counts.running)),
-          ("assigned", Double(max(0, counts.assigned - counts.running))),
+          ("assigned", Double(counts.assigned)),
         ]),
       MetricFamily(
         "opcluster_worker_attempts_started", .counter, "Attempts that it has launched.",

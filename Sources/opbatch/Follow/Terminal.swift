@@ -22,8 +22,10 @@ struct TerminalKeys {
     guard unsafe tcgetattr(0, &settings) == 0 else { return nil }
     before = settings
     settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
-    // Ctrl-Z would leave the other screen in view of the shell: no character suspends (VSUSP).
+    // Ctrl-Z and Ctrl-\ would leave the other screen in view of the shell: no character suspends
+    // (VSUSP) or quits (VQUIT).
     settings.c_cc.10 = 0
+    settings.c_cc.1 = 0
     guard unsafe tcsetattr(0, TCSADRAIN, &settings) == 0 else { return nil }
   }
 

@@ -60,7 +60,6 @@ private actor TopSession {
   private let every: Duration
   private var state = TopState()
   private var figures = TopFigures(workers: [], queues: [], graphs: [], running: [])
-  private var subjects: [TopState.Subject] = []
   /// Ended operations of each graph at the last look, and its moment.
   private var before: (ended: [GraphID: UInt32], at: ContinuousClock.Instant)?
 
@@ -77,7 +76,7 @@ private actor TopSession {
   }
 
   func showOnce() async throws {
-    try await look()
+    try await untilInterrupted { try await $0.look() }
     let screen = TopScreen(figures, state, height: 40, console.outputStyle)
     // The last line tells of keys, and the empty ones before it fill a screen.
     var lines = Array(screen.lines.dropLast())
@@ -89,7 +88,7 @@ private actor TopSession {
   func run() async throws {
     try console.repaint("\u{1b}[?1049h\u{1b}[?25l")
     do {
-      try await turns()
+      try await untilInterrupted { try await $0.turns() }
     } catch {
       try? console.repaint("\u{1b}[?25h\u{1b}[?1049l")
       throw error
@@ -97,21 +96,26 @@ private actor TopSession {
     try console.repaint("\u{1b}[?25h\u{1b}[?1049l")
   }
 
+  /// Ctrl-C and TERM end it also while an answer is awaited.
+  private func untilInterrupted(
+    _ body: @escaping @Sendable (TopSession) async throws -> Void
+  ) async throws {
+    let interrupts = console.interrupts
+    // A stream without signals ends at once, and then there is nothing to wait for.
+    let isInterruptible = console.handlesInterrupts
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await body(self) }
+      if isInterruptible {
+        group.addTask { for await _ in interrupts { return } }
+      }
+      try await group.next()
+      group.cancelAll()
+    }
+  }
+
   private func turns() async throws {
     let (wakeups, continuation) = AsyncStream.makeStream(of: Wakeup.self)
-    let (every, interrupts) = (every, console.interrupts)
-    let clock = Task {
-      while !Task.isCancelled {
-        continuation.yield(.time)
-        try? await Task.sleep(for: every)
-      }
-    }
-    let signals = Task { for await _ in interrupts { continuation.yield(.end) } }
-    defer {
-      clock.cancel()
-      signals.cancel()
-      continuation.finish()
-    }
+    defer { continuation.finish() }
     // It ends with the process at the latest: a read of a terminal cannot be cancelled.
     _ = try startThread(name: "keys", takesSignals: false) {
       while true {
@@ -123,13 +127,22 @@ private actor TopSession {
         if case .terminated = continuation.yield(.keys(bytes)) { return }
       }
     }
+    continuation.yield(.time)
     for await wakeup in wakeups {
       switch wakeup {
       case .end: return
-      case .time: try await look()
+      case .time:
+        try await look()
+        // Only then: a slow coordinator is not asked more often than it answers.
+        let every = every
+        Task {
+          try? await Task.sleep(for: every)
+          continuation.yield(.time)
+        }
       case .keys(let bytes):
         for key in TopKey.keys(of: bytes) {
-          guard let order = state.press(key, subjects) else { continue }
+          let screen = TopScreen(figures, state, height: 24, console.outputStyle)
+          guard let order = state.press(key, screen.subjects) else { continue }
           if order == .quit { return }
           try await obey(order)
         }
@@ -142,8 +155,9 @@ private actor TopSession {
     var style = console.outputStyle
     let width = style.width ?? 80
     style.width = width
-    let screen = TopScreen(figures, state, height: Descriptor.output.lines ?? 24, style)
-    subjects = screen.subjects
+    let height = Descriptor.output.lines ?? 24
+    state.follow(TopScreen(figures, state, height: height, style).subjects)
+    let screen = TopScreen(figures, state, height: height, style)
     try console.repaint(
       "\u{1b}[H" + screen.lines.joined(separator: "\u{1b}[K\r\n") + "\u{1b}[K\u{1b}[J")
   }
@@ -160,21 +174,34 @@ private actor TopSession {
     }
     var running = Selection(graphs: .active)
     running.states = [.executing]
-    let (rows, more) = try await reader.firstOperations(running, limit: Limits.rowsPerReply)
+    let (rows, more) = try await runningOperations(running)
     figures = TopFigures(
       workers: workers, queues: queues, graphs: graphs, running: rows,
       hasMoreGraphs: graphs.count >= Limits.rowsPerReply, hasMoreRunning: more,
       rate: rate(graphs))
   }
 
+  /// None is a refusal: a selection that matches nothing may be a mistake elsewhere.
+  private func runningOperations(
+    _ selection: Selection
+  ) async throws -> (rows: [OperationRow], more: Bool) {
+    do {
+      return try await reader.firstOperations(selection, limit: Limits.rowsPerReply)
+    } catch let error as ClientError {
+      guard case .refused = error.kind else { throw error }
+      return ([], false)
+    }
+  }
+
   /// Of the graphs that were there at the last look, too.
   private func rate(_ graphs: [GraphRow]) -> Double? {
     let now = ContinuousClock.now
-    let ended = Dictionary(uniqueKeysWithValues: graphs.map { ($0.graph, $0.counts.finished) })
+    let ended = Dictionary(
+      graphs.map { ($0.graph, $0.counts.finished) }, uniquingKeysWith: { first, _ in first })
     defer { before = (ended, now) }
     guard let before, now > before.at else { return nil }
     let more = ended.reduce(UInt64(0)) { sum, graph in
-      let known = before.ended[graph.key] ?? 0
+      let known = before.ended[graph.key] ?? graph.value
       return sum + UInt64(graph.value - min(known, graph.value))
     }
     return Double(more) / ((now - before.at) / .seconds(1))
@@ -189,17 +216,15 @@ private actor TopSession {
       case .quit: break
       case .open(let subject): state.show(page: try await page(of: subject))
       case .cancel(let subject):
-        _ = try await reader.connection.request(
-          .cancel(.selection(selection(of: subject)), reason: "", grace: nil),
-          timeout: reader.timeout)
+        guard let selection = selection(of: subject) else { return state.say("it has ended") }
+        try await ask(.cancel(.selection(selection), reason: "", grace: nil))
         state.say("cancelled: \(subject.words)")
       case .suspend(.queue(let name, _), let isSuspended):
-        _ = try await reader.connection.request(
-          .changeQueue(name, QueueChange(isSuspended: isSuspended)), timeout: reader.timeout)
+        try await ask(.changeQueue(name, QueueChange(isSuspended: isSuspended)))
         state.say("\(isSuspended ? "suspended" : "resumed"): queue \(name)")
       case .suspend(let subject, let isSuspended):
-        _ = try await reader.connection.request(
-          .suspendGraphs(selection(of: subject), isSuspended), timeout: reader.timeout)
+        guard let selection = selection(of: subject) else { return state.say("it has ended") }
+        try await ask(.suspendGraphs(selection, isSuspended))
         state.say("\(isSuspended ? "suspended" : "resumed"): \(subject.words)")
       }
     } catch {
@@ -209,12 +234,17 @@ private actor TopSession {
     try await look()
   }
 
-  private func selection(of subject: TopState.Subject) -> Selection {
+  private func ask(_ request: ClientRequest) async throws(ClientError) {
+    _ = try await reader.connection.request(request, timeout: reader.timeout)
+  }
+
+  /// nil: it is no longer in view, and nothing else is meant in its place.
+  private func selection(of subject: TopState.Subject) -> Selection? {
     switch subject {
     case .operation(let id, _):
-      figures.running.first { $0.id == id }.map { .operation($0) } ?? .graph(id.graph)
-    case .graph(let graph, _, _): .graph(graph)
-    case .queue, .worker: Selection(graphs: .numbers([]))
+      figures.running.first { $0.id == id }.map { Selection.operation($0) }
+    case .graph(let graph, _, _): Selection.graph(graph)
+    case .queue, .worker: nil
     }
   }
 

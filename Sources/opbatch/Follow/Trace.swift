@@ -89,10 +89,18 @@ extension Reader {
     var trace = GraphTrace(try await structure(graph), now: now)
     try await operations(.graph(graph)) { rows, _ in
       for row in rows {
-        trace.add(GraphTrace.hasEarlierAttempts(row) ? try await inFull(row) : row)
+        trace.add(GraphTrace.hasEarlierAttempts(row) ? try await withAttempts(row) : row)
       }
       return true
     }
     return trace
+  }
+
+  /// The row of one operation has its earlier attempts.
+  private func withAttempts(_ row: OperationRow) async throws -> OperationRow {
+    let request = ClientRequest.operations(.operation(row), after: nil, limit: 1)
+    guard case .operations(let rows, _) = try await connection.request(request, timeout: timeout)
+    else { return row }
+    return rows.first ?? row
   }
 }

@@ -53,6 +53,9 @@ final class Console: Sendable {
   /// The present style of text for stderr.
   var errorStyle: Style { style(of: .error, isTerminal: errorIsTerminal) }
 
+  /// Whether `interrupts` has any.
+  var handlesInterrupts: Bool { signals != nil }
+
   /// Ctrl-C and TERM, one value each; empty for commands that do not handle them.
   var interrupts: AsyncStream<Int32> {
     signals?.signals ?? AsyncStream { $0.finish() }
