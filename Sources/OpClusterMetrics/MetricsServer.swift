@@ -12,9 +12,25 @@ public final class MetricsServer: Sendable {
 
   /// What libmicrohttpd passes to the handler; lives as long as the server.
   private final class Handler: Sendable {
-    let figures: Figures
-    init(_ figures: @escaping Figures) { self.figures = figures }
+    private let ask: Figures
+    private let newest = Mutex<(families: [MetricFamily], at: ContinuousClock.Instant)?>(nil)
+
+    init(_ figures: @escaping Figures) { ask = figures }
+
+    /// The newest figures, which are asked for at most so often: whoever may connect could keep
+    /// their owner busy otherwise.
+    func figures() -> [MetricFamily]? {
+      if let known = newest.withLock({ $0 }), .now - known.at < MetricsServer.leastAge {
+        return known.families
+      }
+      guard let families = ask() else { return nil }
+      newest.withLock { $0 = (families, .now) }
+      return families
+    }
   }
+
+  /// Figures may be so old.
+  static let leastAge = Duration.milliseconds(200)
 
   private let handler: Handler
   /// Where libmicrohttpd's daemon is, as a number since a pointer is not Sendable; 0: stopped.

@@ -29,6 +29,24 @@ import Testing
     #expect(try HTTPExchange.get("/metrics", from: server.address.port).hasPrefix("HTTP/1.1 200"))
   }
 
+  /// Who asks all the time costs the owner of the figures no more than a few answers a second.
+  @Test func whoAsksOften() throws {
+    let answers = Atomic<Int>(0)
+    let address = try #require(MetricsAddress("127.0.0.1:0"))
+    let server = try MetricsServer(address) {
+      answers.wrappingAdd(1, ordering: .relaxed)
+      return []
+    }
+    let start = ContinuousClock.now
+    for _ in 0..<200 {
+      let text = try HTTPExchange.get("/metrics", from: server.address.port)
+      #expect(text.hasPrefix("HTTP/1.1 200"))
+    }
+    let most = Int((ContinuousClock.now - start) / MetricsServer.leastAge) + 1
+    #expect(answers.load(ordering: .relaxed) <= most)
+    server.stop()
+  }
+
   /// Descriptors beyond those that select can watch are usual in a coordinator.
   @Test func highDescriptors() throws {
     var limit = rlimit()

@@ -17,9 +17,10 @@ extension CoordinatorLoop {
         "opcluster_epoch", .gauge, "Starts of the coordinator on this journal.",
         scheduler.epoch.number),
     ]
-    families += operationFamilies()
+    let rows = scheduler.workers(at: now)
+    families += operationFamilies(rows)
     families += queueFamilies()
-    families += workerFamilies()
+    families += workerFamilies(rows)
     families += loopFamilies()
     families += connectionFamilies()
     return families + .ofThisProcess()
@@ -29,8 +30,7 @@ extension CoordinatorLoop {
 
   // MARK: - Work
 
-  private func operationFamilies() -> [MetricFamily] {
-    let rows = scheduler.workers(at: now)
+  private func operationFamilies(_ rows: [WorkerRow]) -> [MetricFamily] {
     let executing = rows.reduce(UInt64(0)) { $0 + UInt64($1.executing) }
     let dispatched = rows.reduce(UInt64(0)) { $0 + UInt64($1.held) }
     let waiting = figures.unfinished - min(figures.unfinished, executing + dispatched)
@@ -114,8 +114,7 @@ extension CoordinatorLoop {
     ]
   }
 
-  private func workerFamilies() -> [MetricFamily] {
-    let rows = scheduler.workers(at: now)
+  private func workerFamilies(_ rows: [WorkerRow]) -> [MetricFamily] {
     var states: [WorkerRow.State: Double] = [:]
     for row in rows { states[row.state, default: 0] += 1 }
     let capacity = rows.reduce(0) { $0 + Double($1.capacity.cpus.tenThousandths) / 10_000 }

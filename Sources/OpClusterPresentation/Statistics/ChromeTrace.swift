@@ -74,15 +74,15 @@ extension GraphTrace {
   private func add(_ slice: Slice, to json: inout JSONText) {
     json.object { json in
       json.field("ph", "X")
-      json.field("name", name(of: slice.index))
-      json.field("cat", stage(of: slice.index).map { structure.stages[$0].name } ?? "")
+      json.field("name", structure.name(of: slice.index))
+      json.field("cat", structure.stage(of: slice.index).map { structure.stages[$0].name } ?? "")
       json.field("pid", slice.worker + 1)
       json.field("tid", slice.lane + 1)
       json.field("ts", Self.microseconds(slice.start))
       json.field("dur", Self.microseconds(slice.end - slice.start))
       json.key("args")
       json.object { json in
-        json.field("id", "\(structure.row.graph.number)/\(name(of: slice.index))")
+        json.field("id", "\(structure.row.graph.number)/\(structure.name(of: slice.index))")
         json.field("attempt", slice.attempt)
         json.field("state", slice.shownState)
         if slice.cause != .none { json.field("cause", slice.cause.word) }

@@ -30,22 +30,12 @@ public struct GraphStatistics: Sendable {
 
   /// Costs a logarithm of the stages.
   public mutating func add(_ row: OperationRow) {
-    guard let stage = stage(of: row.id.index), Int(row.id.index) < starts.count else { return }
+    guard let stage = structure.stage(of: row.id.index), Int(row.id.index) < starts.count else {
+      return
+    }
     starts[Int(row.id.index)] = row.startedAt.milliseconds
     ends[Int(row.id.index)] = row.finishedAt.milliseconds
     stages[stage].add(row)
-  }
-
-  /// The position of an operation's stage.
-  private func stage(of index: UInt32) -> Int? {
-    var (low, high) = (0, structure.stages.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if structure.stages[middle].firstIndex <= index { low = middle + 1 } else { high = middle }
-    }
-    guard low > 0 else { return nil }
-    let stage = structure.stages[low - 1]
-    return index - stage.firstIndex < stage.count ? low - 1 : nil
   }
 
   // MARK: - Told
@@ -91,7 +81,8 @@ public struct GraphStatistics: Sendable {
     // An allowed cycle is not followed for ever.
     while let index = next, path.count < limit, seen.insert(index).inserted {
       path.append(index)
-      next = edges.before(UInt32(index), stage: stage(of: UInt32(index)), structure) { edge in
+      let stage = structure.stage(of: UInt32(index))
+      next = edges.before(UInt32(index), stage: stage, structure) { edge in
         let from = structure.stages[edge]
         if lastOfStage[edge] == nil {
           let members = Int(from.firstIndex)..<Int(from.firstIndex) + Int(from.count)
@@ -110,7 +101,7 @@ public struct GraphStatistics: Sendable {
       let start = starts[index] == 0 ? max(free, ends[index]) : starts[index]
       defer { free = ends[index] }
       return Step(
-        index: UInt32(index), name: shownName(UInt32(index)),
+        index: UInt32(index), name: structure.name(of: UInt32(index)),
         waited: free == 0 ? 0 : max(0, start - free), ran: max(0, ends[index] - start))
     }
   }
@@ -118,13 +109,6 @@ public struct GraphStatistics: Sendable {
   /// Whether all dependencies of the graph are known here: of many single ones only some are told.
   public var knowsAllDependencies: Bool {
     Int(structure.elementEdgeCount) <= structure.elementEdges.to.count
-  }
-
-  private func shownName(_ index: UInt32) -> String {
-    guard let at = stage(of: index) else { return "\(index)" }
-    let stage = structure.stages[at]
-    guard stage.isArray else { return stage.name }
-    return "\(stage.name)/\(stage.indexRuns.number(ofElement: index - stage.firstIndex))"
   }
 }
 
@@ -137,6 +121,24 @@ extension GraphStructure {
       if end > UInt64(Limits.operationsPerGraph) { bounded.stages[at].count = 0 }
     }
     return bounded
+  }
+
+  /// The position of an operation's stage; nil: there is none. Costs a logarithm of the stages.
+  func stage(of index: UInt32) -> Int? {
+    var (low, high) = (0, stages.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if stages[middle].firstIndex <= index { low = middle + 1 } else { high = middle }
+    }
+    return low > 0 && index - stages[low - 1].firstIndex < stages[low - 1].count ? low - 1 : nil
+  }
+
+  /// An operation without its graph: `align/3`.
+  func name(of index: UInt32) -> String {
+    guard let at = stage(of: index) else { return "\(index)" }
+    let stage = stages[at]
+    guard stage.isArray else { return stage.name }
+    return "\(stage.name)/\(stage.indexRuns.number(ofElement: index - stage.firstIndex))"
   }
 }
 

@@ -122,25 +122,7 @@ public struct GraphTrace: Sendable {
     }
   }
 
-  // MARK: - Names and dependencies
-
-  /// The position of an operation's stage; nil: there is none.
-  func stage(of index: UInt32) -> Int? {
-    var (low, high) = (0, structure.stages.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if structure.stages[middle].firstIndex <= index { low = middle + 1 } else { high = middle }
-    }
-    return low > 0 ? low - 1 : nil
-  }
-
-  /// `align/3`
-  func name(of index: UInt32) -> String {
-    guard let at = stage(of: index) else { return "\(index)" }
-    let stage = structure.stages[at]
-    guard stage.isArray else { return stage.name }
-    return "\(stage.name)/\(stage.indexRuns.number(ofElement: index - stage.firstIndex))"
-  }
+  // MARK: - Dependencies
 
   /// No viewer shows more.
   private static let mostFlows = 1_000_000

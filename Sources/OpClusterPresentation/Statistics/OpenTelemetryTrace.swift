@@ -85,7 +85,7 @@ extension GraphTrace {
     _ attempts: [Slice], _ trace: String, _ root: String, _ seed: String, _ json: inout JSONText
   ) {
     guard let first = attempts.first, let last = attempts.last else { return }
-    let name = name(of: first.index)
+    let name = structure.name(of: first.index)
     let number = Self.number("operation \(first.index) \(seed)", 2)
     let begin = first.ready > 0 ? first.ready : first.start
     let end = attempts.reduce(last.end) { max($0, $1.end) }

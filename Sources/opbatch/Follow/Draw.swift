@@ -34,17 +34,9 @@ struct Draw: Command {
   /// One graph: a selector of several is refused, since two drawings in one file are no document.
   /// An ended graph is drawn from the history.
   func perform(_ console: Console) async throws -> ExitStatus {
-    let selection = try Selectors.graphs(selector)
     let structure = try await withConnection { connection in
       let reader = reader(connection)
-      let rows = try await reader.allGraphs(selection)
-      guard let row = rows.first else { throw Failure.nothingSelected(selector) }
-      // The number is in the message, so that the user sees how wide the selector is.
-      guard rows.count == 1 else {
-        throw Failure.usage(
-          "'\(safe(selector))' names \(shownCount(rows.count, "graph"))", hint: "name one of them")
-      }
-      return try await reader.structure(row.graph)
+      return try await reader.structure(try await reader.oneGraph(selector))
     }
     switch format ?? (console.wantsJSON ? .json : .text) {
     // Cut to the terminal's width; into a file it has no width.

@@ -41,6 +41,18 @@ struct Reader: Sendable {
     return all
   }
 
+  /// The only graph that a selector names.
+  func oneGraph(_ selector: String) async throws -> GraphID {
+    let rows = try await allGraphs(try Selectors.graphs(selector))
+    guard let row = rows.first else { throw Failure.nothingSelected(selector) }
+    // The number is in the message, so that the user sees how wide the selector is.
+    guard rows.count == 1 else {
+      throw Failure.usage(
+        "'\(safe(selector))' names \(shownCount(rows.count, "graph"))", hint: "name one of them")
+    }
+    return row.graph
+  }
+
   /// Calls `body` with each page of operations until it returns false. The flag tells whether more
   /// pages follow. Outputs are not decoded.
   func operations(

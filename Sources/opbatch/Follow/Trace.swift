@@ -43,16 +43,9 @@ struct Trace: Command {
   var global: GlobalOptions { place.global }
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    let selection = try Selectors.graphs(selector)
     let trace = try await withConnection { connection in
       let reader = reader(connection)
-      let rows = try await reader.allGraphs(selection)
-      guard let row = rows.first else { throw Failure.nothingSelected(selector) }
-      guard rows.count == 1 else {
-        throw Failure.usage(
-          "'\(safe(selector))' names \(shownCount(rows.count, "graph"))", hint: "name one of them")
-      }
-      return try await reader.trace(row.graph)
+      return try await reader.trace(try await reader.oneGraph(selector))
     }
     try write(trace, console)
     return .success
