@@ -262,13 +262,17 @@ let package = Package(
     .testTarget(
       name: "OpClusterExecutionTests", dependencies: ["OpClusterExecution", "OpClusterModel"]),
     .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
-    .testTarget(
-      name: "OpClusterCostTests",
+    .target(
+      name: "CostWorld",
       dependencies: [
         "CAllocationCount", "OpClusterScheduling", "OpClusterExecution", "OpClusterWire",
         "OpClusterModel",
       ],
-      exclude: ["thresholds"]),
+      path: "Tests/CostWorld"),
+    .executableTarget(name: "CostProgram", dependencies: ["CostWorld"], path: "Tests/CostProgram"),
+    .testTarget(
+      name: "OpClusterCostTests", dependencies: ["CostWorld", "CostProgram", "RealCluster"],
+      exclude: ["instructions", "thresholds"]),
     .testTarget(
       name: "OpClusterRackTests",
       dependencies: [

@@ -61,8 +61,8 @@ extension Scheduler {
   }
 
   private mutating func endConversation(_ worker: UInt32, at now: Instant) {
-    guard let conversation = conversations.find(worker) else { return }
-    if let peer = conversation.peer { workerByPeer[peer] = nil }
+    guard conversations.contains(worker) else { return }
+    if let peer = conversations[worker].peer { workerByPeer[peer] = nil }
     unwellWorkers.remove(worker)
     forgetTold(to: worker)
     forgetContents(of: worker, at: now)

@@ -1,9 +1,10 @@
 // What an operation allocates in the brains and in the codec, against `thresholds`: a copy of a
 // graph, or a box for each operation, shows here before it shows in a benchmark. Steps are bounded
-// where they are made (the cost tests of OpClusterScheduling), seconds by `opbench`.
+// where they are made (the cost tests of OpClusterScheduling), instructions of a release build by
+// `deploy/instructions`, seconds by `opbench`.
 
+import CostWorld
 import FoundationEssentials
-import OpClusterModel
 import Testing
 
 @Suite(.serialized) struct Costs {
@@ -57,47 +58,6 @@ import Testing
         bytes: Double((all?.bytes ?? 0) - (first?.bytes ?? 0)) / operations)
     }
     return found
-  }
-}
-
-/// What is run, as in `opbench` and small.
-enum Workload: String, CaseIterable {
-  case independent, layers, submissions
-
-  var graphs: [GraphSubmission] {
-    switch self {
-    case .independent: [Self.graph([Self.noop("x", 4_000)])]
-    case .layers:
-      [Self.layers(of: 50, count: 20)]
-    case .submissions: (0..<300).map { _ in Self.graph([Self.noop("x", 1)]) }
-    }
-  }
-
-  var operations: Int { graphs.reduce(0) { $0 + $1.operationCount } }
-
-  private static func noop(_ name: String, _ count: UInt32) -> OperationTemplate {
-    OperationTemplate(name: name, count: count, work: .call(OperationType(name: "noop")))
-  }
-
-  private static func graph(_ templates: [OperationTemplate]) -> GraphSubmission {
-    var graph = GraphSubmission(name: "cost")
-    graph.templates = templates
-    return graph
-  }
-
-  /// Each operation waits for three of the layer before.
-  private static func layers(of width: UInt32, count: UInt32) -> GraphSubmission {
-    var layers = graph([noop("x", width * count)])
-    for index in width..<(width * count) {
-      let layer = index / width - 1
-      for offset in [0, 7, 19] as [UInt32] {
-        let from = layer * width + (index + offset) % width
-        layers.elementEdges.from.append(from)
-        layers.elementEdges.to.append(index)
-        layers.elementEdges.policies.append(.succeeded)
-      }
-    }
-    return layers
   }
 }
 

@@ -335,7 +335,9 @@ extension Scheduler {
 
   /// Checks that an operation may be cited: it lives, or its graph is remembered (S27, S28).
   func checkKnown(_ id: OperationID) throws(Refusal) {
-    let known = graphs.find(id.graph.number)?.operationCount ?? ended[id.graph]?.operationCount
+    let known =
+      graphs.contains(id.graph.number)
+      ? graphs[id.graph.number].operationCount : ended[id.graph]?.operationCount
     if let known {
       if id.index < known { return }
     } else if id.graph.number > 0, id.graph.number <= counters.lastGraph {

@@ -128,8 +128,8 @@ extension Scheduler {
     // A queue may be removed before the graph whose operations ended in it.
     row.queue = queues.contains(queue) ? queues[queue].settings.name : ""
     row.priority = graph.priority(of: id.index, stage: number)
-    row.qos = stage.template.qos ?? queues.find(queue)?.settings.qos ?? .default
-    row.workerName = workers.find(cell.worker)?.name ?? ""
+    row.qos = stage.template.qos ?? (queues.contains(queue) ? queues[queue].settings.qos : .default)
+    row.workerName = workers.contains(cell.worker) ? workers[cell.worker].name : ""
     row.attempt = UInt32(cell.runs)
     row.progress = progress[id]
     row.needs = needs(of: id, stage)

@@ -81,9 +81,18 @@ extension ClusterState {
 }
 
 extension Registry<Graph> {
-  /// Calls `body` with the spans of these operations, in their order.
+  /// Calls `body` with the spans of these operations, in their order. Looks the graph up for each
+  /// span: held open meanwhile, it would be copied.
   @inline(__always)
   func forEachSpan(of runs: OperationRuns, _ body: (OperationSpan) -> Void) {
-    for at in 0..<runs.runCount { self[runs.graph.number].forEachSpan(in: runs.run(at), body) }
+    for at in 0..<runs.runCount {
+      let range = runs.run(at)
+      var index = range.lowerBound
+      while index < range.upperBound {
+        let span = self[runs.graph.number].span(from: index, before: range.upperBound)
+        body(span)
+        index += span.count
+      }
+    }
   }
 }

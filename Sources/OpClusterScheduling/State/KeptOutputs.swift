@@ -178,7 +178,7 @@ extension ClusterState {
   /// The graphs that living ones cite. Visits only living graphs that may cite something: others
   /// are many, and every end of a graph asks.
   mutating func citedGraphs() -> Set<GraphID> {
-    citing.removeAll { graphs.find($0)?.extraDependencies.isEmpty ?? true }
+    citing.removeAll { !graphs.contains($0) || graphs[$0].extraDependencies.isEmpty }
     var cited: Set<GraphID> = []
     for number in citing {
       for extra in graphs[number].extraDependencies.values.joined() { cited.insert(extra.on.graph) }

@@ -5,13 +5,19 @@ import OpClusterQueries
 
 /// A view of a living graph for queries.
 struct LivingGraphView: GraphView {
-  private let living: Graph
+  // All graphs, and its place among them: to copy the graph itself would count references of each
+  // of its parts, and a selection makes a view of every graph it covers.
+  private let graphs: Registry<Graph>
+  private let slot: Int
   private let queues: WatchedRegistry<Queue>
 
   init(_ id: GraphID, _ state: ClusterState) {
-    living = state.graphs[id.number]
+    graphs = state.graphs
+    slot = graphs.knownSlot(id.number)
     queues = state.queues
   }
+
+  private var living: Graph { @inline(__always) _read { yield graphs[slot: slot] } }
 
   var graph: GraphID { living.id }
   var labels: [Label] { living.submission.labels }

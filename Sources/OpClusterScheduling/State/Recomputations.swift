@@ -113,7 +113,7 @@ extension ClusterState {
         read.append(graphs[graph].operation(index))
       }
     }
-    for on in read where graphs.find(on.graph.number)?.recomputations[on.index] != nil {
+    for on in read where graphs.contains(on.graph.number) {
       graphs[on.graph.number].recomputations[on.index]?.wasOfUse()
     }
   }

@@ -58,7 +58,8 @@ struct Registry<Element: Blankable>: Sendable {
 
   func contains(_ number: UInt32) -> Bool { slot(number) != nil }
 
-  /// The element, or nil if there is none.
+  /// A copy of the element, or nil if there is none. What is asked often, or at each end of a turn,
+  /// asks `contains` and reads through the subscript, which copies nothing but what is read.
   func find(_ number: UInt32) -> Element? { slot(number).map { slots[$0] } }
 
   /// The element, which must exist; a bug otherwise. Inlined, because the accessors as functions of
@@ -108,7 +109,8 @@ struct Registry<Element: Blankable>: Sendable {
       entries.append(Entry(number: number, slot: free))
     } else {
       entries.append(Entry(number: number, slot: Int32(slots.count)))
-      slots.append(element)
+      slots.append(.blank)
+      swap(&slots[slots.count - 1], &element)
     }
     count += 1
   }

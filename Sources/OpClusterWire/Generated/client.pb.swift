@@ -4984,14 +4984,14 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}selection\0\u{1}since\0\u{3}graphs_only\0\u{3}backlog_only\0\u{1}credit\0\u{3}includes_own\0\u{1}known\0")
 
   fileprivate class _StorageClass {
-    var _number: UInt64 = 0
-    var _selection: ProtoSelection? = nil
-    var _since: UInt64? = nil
-    var _graphsOnly: Bool = false
-    var _backlogOnly: Bool = false
-    var _credit: UInt32 = 0
-    var _includesOwn: Bool = false
-    var _known: ProtoEventMark? = nil
+    @safe @exclusivity(unchecked) var _number: UInt64 = 0
+    @safe @exclusivity(unchecked) var _selection: ProtoSelection? = nil
+    @safe @exclusivity(unchecked) var _since: UInt64? = nil
+    @safe @exclusivity(unchecked) var _graphsOnly: Bool = false
+    @safe @exclusivity(unchecked) var _backlogOnly: Bool = false
+    @safe @exclusivity(unchecked) var _credit: UInt32 = 0
+    @safe @exclusivity(unchecked) var _includesOwn: Bool = false
+    @safe @exclusivity(unchecked) var _known: ProtoEventMark? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -6092,35 +6092,35 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}name\0\u{1}index\0\u{1}state\0\u{3}is_ready\0\u{3}is_executing\0\u{3}is_finished\0\u{3}is_cancelled\0\u{1}outcome\0\u{1}reason\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{3}worker_name\0\u{1}attempt\0\u{1}needs\0\u{3}needs_shown\0\u{3}needs_policy\0\u{1}result\0\u{3}submitted_at\0\u{3}ready_at\0\u{3}started_at\0\u{3}finished_at\0\u{1}attempts\0\u{1}command\0\u{3}command_argument\0\u{3}blocked_by\0\u{1}progress\0\u{3}not_before\0\u{c}\u{1e}\u{12}")
 
   fileprivate class _StorageClass {
-    var _operation: ProtoOperation? = nil
-    var _name: String = String()
-    var _index: UInt32? = nil
-    var _state: ProtoStateWord = .unspecified
-    var _isReady: Bool = false
-    var _isExecuting: Bool = false
-    var _isFinished: Bool = false
-    var _isCancelled: Bool = false
-    var _outcome: ProtoOutcome = .unspecified
-    var _reason: ProtoCancelReason? = nil
-    var _queue: String = String()
-    var _priority: ProtoPriority = .unspecified
-    var _qos: ProtoQualityOfService = .unspecified
-    var _workerName: String = String()
-    var _attempt: UInt32 = 0
-    var _needs: ProtoOperations? = nil
-    var _needsShown: [String] = []
-    var _needsPolicy: [ProtoEdgePolicy] = []
-    var _result: ProtoAttemptResults? = nil
-    var _submittedAt: Int64 = 0
-    var _readyAt: Int64 = 0
-    var _startedAt: Int64 = 0
-    var _finishedAt: Int64 = 0
-    var _attempts: ProtoAttemptHistories? = nil
-    var _command: Data = Data()
-    var _commandArgument: Data = Data()
-    var _blockedBy: ProtoOperations? = nil
-    var _progress: ProtoOperationRow.Progress? = nil
-    var _notBefore: Int64? = nil
+    @safe @exclusivity(unchecked) var _operation: ProtoOperation? = nil
+    @safe @exclusivity(unchecked) var _name: String = String()
+    @safe @exclusivity(unchecked) var _index: UInt32? = nil
+    @safe @exclusivity(unchecked) var _state: ProtoStateWord = .unspecified
+    @safe @exclusivity(unchecked) var _isReady: Bool = false
+    @safe @exclusivity(unchecked) var _isExecuting: Bool = false
+    @safe @exclusivity(unchecked) var _isFinished: Bool = false
+    @safe @exclusivity(unchecked) var _isCancelled: Bool = false
+    @safe @exclusivity(unchecked) var _outcome: ProtoOutcome = .unspecified
+    @safe @exclusivity(unchecked) var _reason: ProtoCancelReason? = nil
+    @safe @exclusivity(unchecked) var _queue: String = String()
+    @safe @exclusivity(unchecked) var _priority: ProtoPriority = .unspecified
+    @safe @exclusivity(unchecked) var _qos: ProtoQualityOfService = .unspecified
+    @safe @exclusivity(unchecked) var _workerName: String = String()
+    @safe @exclusivity(unchecked) var _attempt: UInt32 = 0
+    @safe @exclusivity(unchecked) var _needs: ProtoOperations? = nil
+    @safe @exclusivity(unchecked) var _needsShown: [String] = []
+    @safe @exclusivity(unchecked) var _needsPolicy: [ProtoEdgePolicy] = []
+    @safe @exclusivity(unchecked) var _result: ProtoAttemptResults? = nil
+    @safe @exclusivity(unchecked) var _submittedAt: Int64 = 0
+    @safe @exclusivity(unchecked) var _readyAt: Int64 = 0
+    @safe @exclusivity(unchecked) var _startedAt: Int64 = 0
+    @safe @exclusivity(unchecked) var _finishedAt: Int64 = 0
+    @safe @exclusivity(unchecked) var _attempts: ProtoAttemptHistories? = nil
+    @safe @exclusivity(unchecked) var _command: Data = Data()
+    @safe @exclusivity(unchecked) var _commandArgument: Data = Data()
+    @safe @exclusivity(unchecked) var _blockedBy: ProtoOperations? = nil
+    @safe @exclusivity(unchecked) var _progress: ProtoOperationRow.Progress? = nil
+    @safe @exclusivity(unchecked) var _notBefore: Int64? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -6428,12 +6428,12 @@ nonisolated extension ProtoGraphStructure: SwiftProtobuf.Message, SwiftProtobuf.
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}row\0\u{1}stages\0\u{3}group_edges\0\u{3}element_edges\0\u{3}element_edge_count\0\u{3}last_event\0\u{c}\u{7}\u{9}")
 
   fileprivate class _StorageClass {
-    var _row: ProtoGraphRow? = nil
-    var _stages: [ProtoGraphStructure.Stage] = []
-    var _groupEdges: ProtoGroupEdges? = nil
-    var _elementEdges: ProtoElementEdges? = nil
-    var _elementEdgeCount: UInt32 = 0
-    var _lastEvent: UInt64 = 0
+    @safe @exclusivity(unchecked) var _row: ProtoGraphRow? = nil
+    @safe @exclusivity(unchecked) var _stages: [ProtoGraphStructure.Stage] = []
+    @safe @exclusivity(unchecked) var _groupEdges: ProtoGroupEdges? = nil
+    @safe @exclusivity(unchecked) var _elementEdges: ProtoElementEdges? = nil
+    @safe @exclusivity(unchecked) var _elementEdgeCount: UInt32 = 0
+    @safe @exclusivity(unchecked) var _lastEvent: UInt64 = 0
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -6912,21 +6912,21 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}worker\0\u{1}name\0\u{1}state\0\u{1}capacity\0\u{1}free\0\u{1}executing\0\u{1}held\0\u{1}labels\0\u{1}types\0\u{3}last_heard_nanoseconds\0\u{1}unkillable\0\u{1}trouble\0\u{3}set_aside\0\u{3}down_since\0\u{3}down_reason\0")
 
   fileprivate class _StorageClass {
-    var _worker: UInt32 = 0
-    var _name: String = String()
-    var _state: ProtoWorkerRows.State = .unspecified
-    var _capacity: ProtoResources? = nil
-    var _free: ProtoResources? = nil
-    var _executing: UInt32 = 0
-    var _held: UInt32 = 0
-    var _labels: [ProtoLabel] = []
-    var _types: [ProtoOperationType] = []
-    var _lastHeardNanoseconds: Int64? = nil
-    var _unkillable: UInt32 = 0
-    var _trouble: String = String()
-    var _setAside: Bool = false
-    var _downSince: Int64 = 0
-    var _downReason: String = String()
+    @safe @exclusivity(unchecked) var _worker: UInt32 = 0
+    @safe @exclusivity(unchecked) var _name: String = String()
+    @safe @exclusivity(unchecked) var _state: ProtoWorkerRows.State = .unspecified
+    @safe @exclusivity(unchecked) var _capacity: ProtoResources? = nil
+    @safe @exclusivity(unchecked) var _free: ProtoResources? = nil
+    @safe @exclusivity(unchecked) var _executing: UInt32 = 0
+    @safe @exclusivity(unchecked) var _held: UInt32 = 0
+    @safe @exclusivity(unchecked) var _labels: [ProtoLabel] = []
+    @safe @exclusivity(unchecked) var _types: [ProtoOperationType] = []
+    @safe @exclusivity(unchecked) var _lastHeardNanoseconds: Int64? = nil
+    @safe @exclusivity(unchecked) var _unkillable: UInt32 = 0
+    @safe @exclusivity(unchecked) var _trouble: String = String()
+    @safe @exclusivity(unchecked) var _setAside: Bool = false
+    @safe @exclusivity(unchecked) var _downSince: Int64 = 0
+    @safe @exclusivity(unchecked) var _downReason: String = String()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -7243,34 +7243,34 @@ nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._Message
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kinds\0\u{3}first_sequence\0\u{3}sequence_delta\0\u{3}commit_delta\0\u{3}time_delta\0\u{3}commit_count\0\u{1}subject\0\u{3}subject_count\0\u{1}operations\0\u{3}operation_sequence\0\u{1}thing\0\u{1}outcome\0\u{1}reason\0\u{3}reason_count\0\u{1}attempt\0\u{1}worker\0\u{1}cause\0\u{1}priority\0\u{3}operations_submitted\0\u{1}queue\0\u{3}worker_name\0\u{1}length\0\u{1}dependency\0\u{3}dependency_policy\0\u{3}enqueued_in\0\u{3}queue_count\0\u{1}stage\0\u{1}trouble\0\u{c}\u{1d}\u{13}")
 
   fileprivate class _StorageClass {
-    var _kinds: Data = Data()
-    var _firstSequence: UInt64 = 0
-    var _sequenceDelta: [Int64] = []
-    var _commitDelta: [Int64] = []
-    var _timeDelta: [Int64] = []
-    var _commitCount: [UInt32] = []
-    var _subject: [ProtoEventSubject] = []
-    var _subjectCount: [UInt32] = []
-    var _operations: ProtoOperations? = nil
-    var _operationSequence: [UInt32] = []
-    var _thing: [UInt32] = []
-    var _outcome: [ProtoOutcome] = []
-    var _reason: [ProtoCancelReason] = []
-    var _reasonCount: [UInt32] = []
-    var _attempt: [UInt32] = []
-    var _worker: [UInt32] = []
-    var _cause: [ProtoFailureCause] = []
-    var _priority: [ProtoPriority] = []
-    var _operationsSubmitted: [UInt32] = []
-    var _queue: [ProtoQueueSettings] = []
-    var _workerName: [String] = []
-    var _length: [UInt32] = []
-    var _dependency: ProtoOperations? = nil
-    var _dependencyPolicy: [ProtoEdgePolicy] = []
-    var _enqueuedIn: [UInt32] = []
-    var _queueCount: [UInt32] = []
-    var _stage: [ProtoStageName] = []
-    var _trouble: [String] = []
+    @safe @exclusivity(unchecked) var _kinds: Data = Data()
+    @safe @exclusivity(unchecked) var _firstSequence: UInt64 = 0
+    @safe @exclusivity(unchecked) var _sequenceDelta: [Int64] = []
+    @safe @exclusivity(unchecked) var _commitDelta: [Int64] = []
+    @safe @exclusivity(unchecked) var _timeDelta: [Int64] = []
+    @safe @exclusivity(unchecked) var _commitCount: [UInt32] = []
+    @safe @exclusivity(unchecked) var _subject: [ProtoEventSubject] = []
+    @safe @exclusivity(unchecked) var _subjectCount: [UInt32] = []
+    @safe @exclusivity(unchecked) var _operations: ProtoOperations? = nil
+    @safe @exclusivity(unchecked) var _operationSequence: [UInt32] = []
+    @safe @exclusivity(unchecked) var _thing: [UInt32] = []
+    @safe @exclusivity(unchecked) var _outcome: [ProtoOutcome] = []
+    @safe @exclusivity(unchecked) var _reason: [ProtoCancelReason] = []
+    @safe @exclusivity(unchecked) var _reasonCount: [UInt32] = []
+    @safe @exclusivity(unchecked) var _attempt: [UInt32] = []
+    @safe @exclusivity(unchecked) var _worker: [UInt32] = []
+    @safe @exclusivity(unchecked) var _cause: [ProtoFailureCause] = []
+    @safe @exclusivity(unchecked) var _priority: [ProtoPriority] = []
+    @safe @exclusivity(unchecked) var _operationsSubmitted: [UInt32] = []
+    @safe @exclusivity(unchecked) var _queue: [ProtoQueueSettings] = []
+    @safe @exclusivity(unchecked) var _workerName: [String] = []
+    @safe @exclusivity(unchecked) var _length: [UInt32] = []
+    @safe @exclusivity(unchecked) var _dependency: ProtoOperations? = nil
+    @safe @exclusivity(unchecked) var _dependencyPolicy: [ProtoEdgePolicy] = []
+    @safe @exclusivity(unchecked) var _enqueuedIn: [UInt32] = []
+    @safe @exclusivity(unchecked) var _queueCount: [UInt32] = []
+    @safe @exclusivity(unchecked) var _stage: [ProtoStageName] = []
+    @safe @exclusivity(unchecked) var _trouble: [String] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.

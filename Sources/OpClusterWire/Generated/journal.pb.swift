@@ -2360,9 +2360,9 @@ nonisolated extension ProtoEndings: SwiftProtobuf.Message, SwiftProtobuf._Messag
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operations\0\u{1}results\0\u{1}at\0")
 
   fileprivate class _StorageClass {
-    var _operations: ProtoOperations? = nil
-    var _results: ProtoAttemptResults? = nil
-    var _at: [Int64] = []
+    @safe @exclusivity(unchecked) var _operations: ProtoOperations? = nil
+    @safe @exclusivity(unchecked) var _results: ProtoAttemptResults? = nil
+    @safe @exclusivity(unchecked) var _at: [Int64] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2728,39 +2728,39 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{3}enqueued_place\0\u{3}allowed_failures\0\u{3}reason_count\0\u{3}added_blocks\0\u{3}scope_failures\0\u{3}pause_index_delta\0\u{3}pause_since\0\u{3}pause_length\0\u{3}reuse_keys\0\u{1}recomputations\0\u{c}\"\u{e}")
 
   fileprivate class _StorageClass {
-    var _graph: UInt32 = 0
-    var _phases: Data = Data()
-    var _flags: Data = Data()
-    var _outcomes: Data = Data()
-    var _attempts: [UInt32] = []
-    var _losses: [UInt32] = []
-    var _eventSequences: [UInt32] = []
-    var _workers: [UInt32] = []
-    var _isSuspended: Bool = false
-    var _failures: UInt32 = 0
-    var _failurePolicyTookEffect: Bool = false
-    var _basePlace: UInt64 = 0
-    var _placeIndexDelta: [Int32] = []
-    var _placePriority: [ProtoPriority] = []
-    var _place: [UInt64] = []
-    var _outputs: ProtoIndexedBytes? = nil
-    var _reasonIndexDelta: [Int32] = []
-    var _reason: [ProtoCancelReason] = []
-    var _reasonCount: [UInt32] = []
-    var _addedEdges: ProtoLiveEdges? = nil
-    var _removedEdges: ProtoLiveEdges? = nil
-    var _enqueuedIndexDelta: [Int32] = []
-    var _enqueuedQueue: [UInt32] = []
-    var _enqueuedPlace: [UInt64] = []
-    var _submittedAt: Int64 = 0
-    var _allowedFailures: UInt32 = 0
-    var _addedBlocks: ProtoIndexedBytes? = nil
-    var _scopeFailures: [UInt32] = []
-    var _pauseIndexDelta: [Int32] = []
-    var _pauseSince: [Int64] = []
-    var _reuseKeys: ProtoIndexedBytes? = nil
-    var _pauseLength: [Int64] = []
-    var _recomputations: ProtoIndexedBytes? = nil
+    @safe @exclusivity(unchecked) var _graph: UInt32 = 0
+    @safe @exclusivity(unchecked) var _phases: Data = Data()
+    @safe @exclusivity(unchecked) var _flags: Data = Data()
+    @safe @exclusivity(unchecked) var _outcomes: Data = Data()
+    @safe @exclusivity(unchecked) var _attempts: [UInt32] = []
+    @safe @exclusivity(unchecked) var _losses: [UInt32] = []
+    @safe @exclusivity(unchecked) var _eventSequences: [UInt32] = []
+    @safe @exclusivity(unchecked) var _workers: [UInt32] = []
+    @safe @exclusivity(unchecked) var _isSuspended: Bool = false
+    @safe @exclusivity(unchecked) var _failures: UInt32 = 0
+    @safe @exclusivity(unchecked) var _failurePolicyTookEffect: Bool = false
+    @safe @exclusivity(unchecked) var _basePlace: UInt64 = 0
+    @safe @exclusivity(unchecked) var _placeIndexDelta: [Int32] = []
+    @safe @exclusivity(unchecked) var _placePriority: [ProtoPriority] = []
+    @safe @exclusivity(unchecked) var _place: [UInt64] = []
+    @safe @exclusivity(unchecked) var _outputs: ProtoIndexedBytes? = nil
+    @safe @exclusivity(unchecked) var _reasonIndexDelta: [Int32] = []
+    @safe @exclusivity(unchecked) var _reason: [ProtoCancelReason] = []
+    @safe @exclusivity(unchecked) var _reasonCount: [UInt32] = []
+    @safe @exclusivity(unchecked) var _addedEdges: ProtoLiveEdges? = nil
+    @safe @exclusivity(unchecked) var _removedEdges: ProtoLiveEdges? = nil
+    @safe @exclusivity(unchecked) var _enqueuedIndexDelta: [Int32] = []
+    @safe @exclusivity(unchecked) var _enqueuedQueue: [UInt32] = []
+    @safe @exclusivity(unchecked) var _enqueuedPlace: [UInt64] = []
+    @safe @exclusivity(unchecked) var _submittedAt: Int64 = 0
+    @safe @exclusivity(unchecked) var _allowedFailures: UInt32 = 0
+    @safe @exclusivity(unchecked) var _addedBlocks: ProtoIndexedBytes? = nil
+    @safe @exclusivity(unchecked) var _scopeFailures: [UInt32] = []
+    @safe @exclusivity(unchecked) var _pauseIndexDelta: [Int32] = []
+    @safe @exclusivity(unchecked) var _pauseSince: [Int64] = []
+    @safe @exclusivity(unchecked) var _reuseKeys: ProtoIndexedBytes? = nil
+    @safe @exclusivity(unchecked) var _pauseLength: [Int64] = []
+    @safe @exclusivity(unchecked) var _recomputations: ProtoIndexedBytes? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.

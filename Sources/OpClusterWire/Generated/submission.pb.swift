@@ -3458,43 +3458,43 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{3}input_files\0\u{3}own_files\0\u{3}own_files_length\0\u{3}is_reusable\0\u{3}is_irreproducible\0\u{1}replicas\0\u{c}'\u{1}")
 
   fileprivate class _StorageClass {
-    var _name: String = String()
-    var _count: UInt32 = 0
-    var _isArray: Bool = false
-    var _indexRuns: ProtoIndexRuns? = nil
-    var _work: ProtoWorkKind = .unspecified
-    var _type: ProtoOperationType? = nil
-    var _payload: Data = Data()
-    var _elementArguments: Data = Data()
-    var _elementArgumentLength: [UInt32] = []
-    var _queue: UInt32 = 0
-    var _priority: ProtoPriority = .unspecified
-    var _qos: ProtoQualityOfService = .unspecified
-    var _demand: ProtoResources? = nil
-    var _requirements: [ProtoLabelRequirement] = []
-    var _retry: ProtoRetryPolicy? = nil
-    var _maximumLosses: UInt32? = nil
-    var _maximumParallel: UInt32 = 0
-    var _allowedFailures: ProtoAllowedFailures = .unspecified
-    var _allowedExitStatuses: [Int32] = []
-    var _isFinal: Bool = false
-    var _isBarrier: Bool = false
-    var _wantsInputs: Bool = false
-    var _labels: [ProtoLabel] = []
-    var _blockTypes: [ProtoOperationType] = []
-    var _timeoutNanoseconds: Int64? = nil
-    var _graceNanoseconds: Int64? = nil
-    var _isHeld: Bool = false
-    var _notBefore: ProtoTemplate.OneOf_NotBefore?
-    var _fillsInput: Bool = false
-    var _isExclusive: Bool = false
-    var _secrets: [UInt32] = []
-    var _inputFiles: [ProtoInputFile] = []
-    var _ownFiles: Data = Data()
-    var _ownFilesLength: [UInt32] = []
-    var _isReusable: Bool = false
-    var _isIrreproducible: Bool = false
-    var _replicas: UInt32 = 0
+    @safe @exclusivity(unchecked) var _name: String = String()
+    @safe @exclusivity(unchecked) var _count: UInt32 = 0
+    @safe @exclusivity(unchecked) var _isArray: Bool = false
+    @safe @exclusivity(unchecked) var _indexRuns: ProtoIndexRuns? = nil
+    @safe @exclusivity(unchecked) var _work: ProtoWorkKind = .unspecified
+    @safe @exclusivity(unchecked) var _type: ProtoOperationType? = nil
+    @safe @exclusivity(unchecked) var _payload: Data = Data()
+    @safe @exclusivity(unchecked) var _elementArguments: Data = Data()
+    @safe @exclusivity(unchecked) var _elementArgumentLength: [UInt32] = []
+    @safe @exclusivity(unchecked) var _queue: UInt32 = 0
+    @safe @exclusivity(unchecked) var _priority: ProtoPriority = .unspecified
+    @safe @exclusivity(unchecked) var _qos: ProtoQualityOfService = .unspecified
+    @safe @exclusivity(unchecked) var _demand: ProtoResources? = nil
+    @safe @exclusivity(unchecked) var _requirements: [ProtoLabelRequirement] = []
+    @safe @exclusivity(unchecked) var _retry: ProtoRetryPolicy? = nil
+    @safe @exclusivity(unchecked) var _maximumLosses: UInt32? = nil
+    @safe @exclusivity(unchecked) var _maximumParallel: UInt32 = 0
+    @safe @exclusivity(unchecked) var _allowedFailures: ProtoAllowedFailures = .unspecified
+    @safe @exclusivity(unchecked) var _allowedExitStatuses: [Int32] = []
+    @safe @exclusivity(unchecked) var _isFinal: Bool = false
+    @safe @exclusivity(unchecked) var _isBarrier: Bool = false
+    @safe @exclusivity(unchecked) var _wantsInputs: Bool = false
+    @safe @exclusivity(unchecked) var _labels: [ProtoLabel] = []
+    @safe @exclusivity(unchecked) var _blockTypes: [ProtoOperationType] = []
+    @safe @exclusivity(unchecked) var _timeoutNanoseconds: Int64? = nil
+    @safe @exclusivity(unchecked) var _graceNanoseconds: Int64? = nil
+    @safe @exclusivity(unchecked) var _isHeld: Bool = false
+    @safe @exclusivity(unchecked) var _notBefore: ProtoTemplate.OneOf_NotBefore?
+    @safe @exclusivity(unchecked) var _fillsInput: Bool = false
+    @safe @exclusivity(unchecked) var _isExclusive: Bool = false
+    @safe @exclusivity(unchecked) var _secrets: [UInt32] = []
+    @safe @exclusivity(unchecked) var _inputFiles: [ProtoInputFile] = []
+    @safe @exclusivity(unchecked) var _ownFiles: Data = Data()
+    @safe @exclusivity(unchecked) var _ownFilesLength: [UInt32] = []
+    @safe @exclusivity(unchecked) var _isReusable: Bool = false
+    @safe @exclusivity(unchecked) var _isIrreproducible: Bool = false
+    @safe @exclusivity(unchecked) var _replicas: UInt32 = 0
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4048,24 +4048,24 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}name\0\u{1}templates\0\u{3}group_edges\0\u{3}element_edges\0\u{3}external_edges\0\u{1}queues\0\u{3}failure_policy\0\u{3}maximum_failures\0\u{3}is_suspended\0\u{3}is_declared_only\0\u{3}allows_cycles\0\u{1}labels\0\u{1}origin\0\u{1}continued\0\u{3}failure_scopes\0\u{1}secrets\0\u{1}recomputes\0\u{c}\u{13}\u{d}")
 
   fileprivate class _StorageClass {
-    var _key: String = String()
-    var _name: String = String()
-    var _templates: [ProtoTemplate] = []
-    var _groupEdges: ProtoGroupEdges? = nil
-    var _elementEdges: ProtoElementEdges? = nil
-    var _externalEdges: ProtoExternalEdges? = nil
-    var _queues: [ProtoQueueReference] = []
-    var _failurePolicy: ProtoFailurePolicy = .unspecified
-    var _maximumFailures: UInt32? = nil
-    var _isSuspended: Bool = false
-    var _isDeclaredOnly: Bool = false
-    var _allowsCycles: Bool = false
-    var _labels: [ProtoLabel] = []
-    var _origin: String = String()
-    var _continued: ProtoContinuedGraph? = nil
-    var _failureScopes: [ProtoFailureScope] = []
-    var _secrets: [String] = []
-    var _recomputes: ProtoOperation? = nil
+    @safe @exclusivity(unchecked) var _key: String = String()
+    @safe @exclusivity(unchecked) var _name: String = String()
+    @safe @exclusivity(unchecked) var _templates: [ProtoTemplate] = []
+    @safe @exclusivity(unchecked) var _groupEdges: ProtoGroupEdges? = nil
+    @safe @exclusivity(unchecked) var _elementEdges: ProtoElementEdges? = nil
+    @safe @exclusivity(unchecked) var _externalEdges: ProtoExternalEdges? = nil
+    @safe @exclusivity(unchecked) var _queues: [ProtoQueueReference] = []
+    @safe @exclusivity(unchecked) var _failurePolicy: ProtoFailurePolicy = .unspecified
+    @safe @exclusivity(unchecked) var _maximumFailures: UInt32? = nil
+    @safe @exclusivity(unchecked) var _isSuspended: Bool = false
+    @safe @exclusivity(unchecked) var _isDeclaredOnly: Bool = false
+    @safe @exclusivity(unchecked) var _allowsCycles: Bool = false
+    @safe @exclusivity(unchecked) var _labels: [ProtoLabel] = []
+    @safe @exclusivity(unchecked) var _origin: String = String()
+    @safe @exclusivity(unchecked) var _continued: ProtoContinuedGraph? = nil
+    @safe @exclusivity(unchecked) var _failureScopes: [ProtoFailureScope] = []
+    @safe @exclusivity(unchecked) var _secrets: [String] = []
+    @safe @exclusivity(unchecked) var _recomputes: ProtoOperation? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4567,23 +4567,23 @@ nonisolated extension ProtoCommand: SwiftProtobuf.Message, SwiftProtobuf._Messag
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}form\0\u{1}arguments\0\u{1}interpreter\0\u{1}environment\0\u{3}working_directory\0\u{3}standard_input\0\u{3}standard_input_text\0\u{3}standard_output\0\u{3}standard_error\0\u{3}success_statuses\0\u{3}timeout_nanoseconds\0\u{3}stop_signal\0\u{3}grace_nanoseconds\0\u{1}outputs\0\u{3}element_keys\0\u{3}maximum_output_bytes\0\u{3}output_files\0\u{c}\u{12}\u{e}")
 
   fileprivate class _StorageClass {
-    var _form: ProtoCommand.Form = .unspecified
-    var _arguments: [ProtoCommandText] = []
-    var _interpreter: [String] = []
-    var _environment: [ProtoCommand.Variable] = []
-    var _workingDirectory: String = String()
-    var _standardInput: ProtoCommand.StandardInput = .unspecified
-    var _standardInputText: ProtoCommandText? = nil
-    var _standardOutput: ProtoCommandText? = nil
-    var _standardError: ProtoCommandText? = nil
-    var _successStatuses: Data = Data()
-    var _timeoutNanoseconds: Int64? = nil
-    var _stopSignal: Int32 = 0
-    var _graceNanoseconds: Int64? = nil
-    var _outputs: [String] = []
-    var _elementKeys: [String] = []
-    var _maximumOutputBytes: UInt64 = 0
-    var _outputFiles: [ProtoOutputFile] = []
+    @safe @exclusivity(unchecked) var _form: ProtoCommand.Form = .unspecified
+    @safe @exclusivity(unchecked) var _arguments: [ProtoCommandText] = []
+    @safe @exclusivity(unchecked) var _interpreter: [String] = []
+    @safe @exclusivity(unchecked) var _environment: [ProtoCommand.Variable] = []
+    @safe @exclusivity(unchecked) var _workingDirectory: String = String()
+    @safe @exclusivity(unchecked) var _standardInput: ProtoCommand.StandardInput = .unspecified
+    @safe @exclusivity(unchecked) var _standardInputText: ProtoCommandText? = nil
+    @safe @exclusivity(unchecked) var _standardOutput: ProtoCommandText? = nil
+    @safe @exclusivity(unchecked) var _standardError: ProtoCommandText? = nil
+    @safe @exclusivity(unchecked) var _successStatuses: Data = Data()
+    @safe @exclusivity(unchecked) var _timeoutNanoseconds: Int64? = nil
+    @safe @exclusivity(unchecked) var _stopSignal: Int32 = 0
+    @safe @exclusivity(unchecked) var _graceNanoseconds: Int64? = nil
+    @safe @exclusivity(unchecked) var _outputs: [String] = []
+    @safe @exclusivity(unchecked) var _elementKeys: [String] = []
+    @safe @exclusivity(unchecked) var _maximumOutputBytes: UInt64 = 0
+    @safe @exclusivity(unchecked) var _outputFiles: [ProtoOutputFile] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -5549,16 +5549,16 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}outcome\0\u{3}reason_at\0\u{1}reason\0\u{3}worker_names\0\u{1}worker\0\u{1}results\0\u{1}run\0\u{1}count\0\u{3}ready_at_delta\0")
 
   fileprivate class _StorageClass {
-    var _attempts: ProtoAttempts? = nil
-    var _outcome: [ProtoOutcome] = []
-    var _reasonAt: [UInt32] = []
-    var _reason: [ProtoCancelReason] = []
-    var _workerNames: [String] = []
-    var _worker: [UInt32] = []
-    var _results: ProtoAttemptResults? = nil
-    var _run: [UInt32] = []
-    var _count: [UInt32] = []
-    var _readyAtDelta: [Int64] = []
+    @safe @exclusivity(unchecked) var _attempts: ProtoAttempts? = nil
+    @safe @exclusivity(unchecked) var _outcome: [ProtoOutcome] = []
+    @safe @exclusivity(unchecked) var _reasonAt: [UInt32] = []
+    @safe @exclusivity(unchecked) var _reason: [ProtoCancelReason] = []
+    @safe @exclusivity(unchecked) var _workerNames: [String] = []
+    @safe @exclusivity(unchecked) var _worker: [UInt32] = []
+    @safe @exclusivity(unchecked) var _results: ProtoAttemptResults? = nil
+    @safe @exclusivity(unchecked) var _run: [UInt32] = []
+    @safe @exclusivity(unchecked) var _count: [UInt32] = []
+    @safe @exclusivity(unchecked) var _readyAtDelta: [Int64] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.

@@ -1264,18 +1264,18 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}versions\0\u{1}build\0\u{1}name\0\u{1}session\0\u{1}capacity\0\u{1}labels\0\u{1}types\0\u{1}assigned\0\u{1}executing\0\u{1}known\0\u{1}largest\0\u{1}store\0\u{c}\u{d}\u{13}")
 
   fileprivate class _StorageClass {
-    var _versions: ProtoProtocolVersions? = nil
-    var _build: String = String()
-    var _name: String = String()
-    var _session: UInt64 = 0
-    var _capacity: ProtoResources? = nil
-    var _labels: [ProtoLabel] = []
-    var _types: [ProtoOperationType] = []
-    var _assigned: ProtoAttempts? = nil
-    var _executing: ProtoAttempts? = nil
-    var _known: ProtoHistoryMark? = nil
-    var _largest: ProtoResources? = nil
-    var _store: ProtoContentSource? = nil
+    @safe @exclusivity(unchecked) var _versions: ProtoProtocolVersions? = nil
+    @safe @exclusivity(unchecked) var _build: String = String()
+    @safe @exclusivity(unchecked) var _name: String = String()
+    @safe @exclusivity(unchecked) var _session: UInt64 = 0
+    @safe @exclusivity(unchecked) var _capacity: ProtoResources? = nil
+    @safe @exclusivity(unchecked) var _labels: [ProtoLabel] = []
+    @safe @exclusivity(unchecked) var _types: [ProtoOperationType] = []
+    @safe @exclusivity(unchecked) var _assigned: ProtoAttempts? = nil
+    @safe @exclusivity(unchecked) var _executing: ProtoAttempts? = nil
+    @safe @exclusivity(unchecked) var _known: ProtoHistoryMark? = nil
+    @safe @exclusivity(unchecked) var _largest: ProtoResources? = nil
+    @safe @exclusivity(unchecked) var _store: ProtoContentSource? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1526,20 +1526,20 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{3}orders_taken\0\u{1}kinds\0\u{1}attempts\0\u{3}result_at\0\u{1}results\0\u{3}progress_fraction\0\u{3}progress_text\0\u{1}leaving\0\u{1}unkillable\0\u{3}unkillable_demand\0\u{1}held\0\u{1}lost\0\u{c}\u{f}\u{11}")
 
   fileprivate class _StorageClass {
-    var _conversation: ProtoConversation? = nil
-    var _number: UInt64 = 0
-    var _ordersTaken: UInt64 = 0
-    var _kinds: Data = Data()
-    var _attempts: ProtoAttempts? = nil
-    var _resultAt: [UInt32] = []
-    var _results: ProtoAttemptResults? = nil
-    var _progressFraction: [Double] = []
-    var _progressText: [String] = []
-    var _leaving: Bool = false
-    var _unkillable: ProtoAttempts? = nil
-    var _unkillableDemand: ProtoResources? = nil
-    var _held: ProtoContents? = nil
-    var _lost: Data = Data()
+    @safe @exclusivity(unchecked) var _conversation: ProtoConversation? = nil
+    @safe @exclusivity(unchecked) var _number: UInt64 = 0
+    @safe @exclusivity(unchecked) var _ordersTaken: UInt64 = 0
+    @safe @exclusivity(unchecked) var _kinds: Data = Data()
+    @safe @exclusivity(unchecked) var _attempts: ProtoAttempts? = nil
+    @safe @exclusivity(unchecked) var _resultAt: [UInt32] = []
+    @safe @exclusivity(unchecked) var _results: ProtoAttemptResults? = nil
+    @safe @exclusivity(unchecked) var _progressFraction: [Double] = []
+    @safe @exclusivity(unchecked) var _progressText: [String] = []
+    @safe @exclusivity(unchecked) var _leaving: Bool = false
+    @safe @exclusivity(unchecked) var _unkillable: ProtoAttempts? = nil
+    @safe @exclusivity(unchecked) var _unkillableDemand: ProtoResources? = nil
+    @safe @exclusivity(unchecked) var _held: ProtoContents? = nil
+    @safe @exclusivity(unchecked) var _lost: Data = Data()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1792,14 +1792,14 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}version\0\u{1}worker\0\u{1}timing\0\u{1}stale\0\u{3}client_endpoint\0\u{1}known\0\u{3}takes_contents\0\u{c}\u{9}\u{7}")
 
   fileprivate class _StorageClass {
-    var _conversation: ProtoConversation? = nil
-    var _version: UInt32 = 0
-    var _worker: UInt32 = 0
-    var _timing: ProtoTiming? = nil
-    var _stale: ProtoAttempts? = nil
-    var _clientEndpoint: String = String()
-    var _known: ProtoHistoryMark? = nil
-    var _takesContents: Bool = false
+    @safe @exclusivity(unchecked) var _conversation: ProtoConversation? = nil
+    @safe @exclusivity(unchecked) var _version: UInt32 = 0
+    @safe @exclusivity(unchecked) var _worker: UInt32 = 0
+    @safe @exclusivity(unchecked) var _timing: ProtoTiming? = nil
+    @safe @exclusivity(unchecked) var _stale: ProtoAttempts? = nil
+    @safe @exclusivity(unchecked) var _clientEndpoint: String = String()
+    @safe @exclusivity(unchecked) var _known: ProtoHistoryMark? = nil
+    @safe @exclusivity(unchecked) var _takesContents: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1911,27 +1911,27 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{1}heard\0\u{1}commit\0\u{1}holders\0\u{1}grants\0\u{1}released\0\u{1}revoked\0\u{1}retained\0\u{1}copies\0\u{3}copy_sizes\0\u{c}\u{16}\u{a}")
 
   fileprivate class _StorageClass {
-    var _conversation: ProtoConversation? = nil
-    var _number: UInt64 = 0
-    var _acknowledged: UInt64 = 0
-    var _templates: [ProtoTemplateAnnouncement] = []
-    var _dispatches: ProtoDispatches? = nil
-    var _recalls: ProtoAttempts? = nil
-    var _cancels: ProtoAttempts? = nil
-    var _cancelGraceAt: [UInt32] = []
-    var _cancelGraceNanoseconds: [Int64] = []
-    var _stale: ProtoAttempts? = nil
-    var _forgottenGraphs: [UInt32] = []
-    var _drain: Bool = false
-    var _heard: UInt64 = 0
-    var _commit: UInt64 = 0
-    var _holders: ProtoContentHolders? = nil
-    var _grants: ProtoContentGrants? = nil
-    var _released: Data = Data()
-    var _revoked: Data = Data()
-    var _retained: Data = Data()
-    var _copies: Data = Data()
-    var _copySizes: [UInt64] = []
+    @safe @exclusivity(unchecked) var _conversation: ProtoConversation? = nil
+    @safe @exclusivity(unchecked) var _number: UInt64 = 0
+    @safe @exclusivity(unchecked) var _acknowledged: UInt64 = 0
+    @safe @exclusivity(unchecked) var _templates: [ProtoTemplateAnnouncement] = []
+    @safe @exclusivity(unchecked) var _dispatches: ProtoDispatches? = nil
+    @safe @exclusivity(unchecked) var _recalls: ProtoAttempts? = nil
+    @safe @exclusivity(unchecked) var _cancels: ProtoAttempts? = nil
+    @safe @exclusivity(unchecked) var _cancelGraceAt: [UInt32] = []
+    @safe @exclusivity(unchecked) var _cancelGraceNanoseconds: [Int64] = []
+    @safe @exclusivity(unchecked) var _stale: ProtoAttempts? = nil
+    @safe @exclusivity(unchecked) var _forgottenGraphs: [UInt32] = []
+    @safe @exclusivity(unchecked) var _drain: Bool = false
+    @safe @exclusivity(unchecked) var _heard: UInt64 = 0
+    @safe @exclusivity(unchecked) var _commit: UInt64 = 0
+    @safe @exclusivity(unchecked) var _holders: ProtoContentHolders? = nil
+    @safe @exclusivity(unchecked) var _grants: ProtoContentGrants? = nil
+    @safe @exclusivity(unchecked) var _released: Data = Data()
+    @safe @exclusivity(unchecked) var _revoked: Data = Data()
+    @safe @exclusivity(unchecked) var _retained: Data = Data()
+    @safe @exclusivity(unchecked) var _copies: Data = Data()
+    @safe @exclusivity(unchecked) var _copySizes: [UInt64] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2211,27 +2211,27 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{1}submitter\0\u{3}input_files\0\u{c}\u{16}\u{a}")
 
   fileprivate class _StorageClass {
-    var _graph: UInt32 = 0
-    var _graphName: String = String()
-    var _template: UInt32 = 0
-    var _firstIndex: UInt32 = 0
-    var _name: String = String()
-    var _isArray: Bool = false
-    var _indexRuns: ProtoIndexRuns? = nil
-    var _work: ProtoWorkKind = .unspecified
-    var _type: ProtoOperationType? = nil
-    var _payload: Data = Data()
-    var _demand: ProtoResources? = nil
-    var _qos: ProtoQualityOfService = .unspecified
-    var _queueName: String = String()
-    var _timeoutNanoseconds: Int64? = nil
-    var _graceNanoseconds: Int64? = nil
-    var _blockTypes: [ProtoOperationType] = []
-    var _fillsInput: Bool = false
-    var _isExclusive: Bool = false
-    var _secrets: [String] = []
-    var _submitter: String = String()
-    var _inputFiles: [ProtoInputFile] = []
+    @safe @exclusivity(unchecked) var _graph: UInt32 = 0
+    @safe @exclusivity(unchecked) var _graphName: String = String()
+    @safe @exclusivity(unchecked) var _template: UInt32 = 0
+    @safe @exclusivity(unchecked) var _firstIndex: UInt32 = 0
+    @safe @exclusivity(unchecked) var _name: String = String()
+    @safe @exclusivity(unchecked) var _isArray: Bool = false
+    @safe @exclusivity(unchecked) var _indexRuns: ProtoIndexRuns? = nil
+    @safe @exclusivity(unchecked) var _work: ProtoWorkKind = .unspecified
+    @safe @exclusivity(unchecked) var _type: ProtoOperationType? = nil
+    @safe @exclusivity(unchecked) var _payload: Data = Data()
+    @safe @exclusivity(unchecked) var _demand: ProtoResources? = nil
+    @safe @exclusivity(unchecked) var _qos: ProtoQualityOfService = .unspecified
+    @safe @exclusivity(unchecked) var _queueName: String = String()
+    @safe @exclusivity(unchecked) var _timeoutNanoseconds: Int64? = nil
+    @safe @exclusivity(unchecked) var _graceNanoseconds: Int64? = nil
+    @safe @exclusivity(unchecked) var _blockTypes: [ProtoOperationType] = []
+    @safe @exclusivity(unchecked) var _fillsInput: Bool = false
+    @safe @exclusivity(unchecked) var _isExclusive: Bool = false
+    @safe @exclusivity(unchecked) var _secrets: [String] = []
+    @safe @exclusivity(unchecked) var _submitter: String = String()
+    @safe @exclusivity(unchecked) var _inputFiles: [ProtoInputFile] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2421,29 +2421,29 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}template\0\u{3}template_count\0\u{1}priority\0\u{3}priority_count\0\u{3}place_delta\0\u{3}argument_at\0\u{1}argument\0\u{3}input_at\0\u{3}input_count\0\u{1}inputs\0\u{3}await_at\0\u{3}await_count\0\u{1}awaits\0\u{3}await_policy\0\u{1}run\0\u{1}queue\0\u{3}queue_count\0\u{1}service\0\u{3}service_count\0\u{3}queue_names\0\u{3}queue_name_at\0\u{3}queue_name\0\u{c}\u{18}\u{8}")
 
   fileprivate class _StorageClass {
-    var _attempts: ProtoAttempts? = nil
-    var _template: [UInt32] = []
-    var _templateCount: [UInt32] = []
-    var _priority: [ProtoPriority] = []
-    var _priorityCount: [UInt32] = []
-    var _placeDelta: [Int64] = []
-    var _argumentAt: [UInt32] = []
-    var _argument: [Data] = []
-    var _inputAt: [UInt32] = []
-    var _inputCount: [UInt32] = []
-    var _inputs: ProtoDependencyInputs? = nil
-    var _awaitAt: [UInt32] = []
-    var _awaitCount: [UInt32] = []
-    var _awaits: ProtoOperations? = nil
-    var _awaitPolicy: [ProtoEdgePolicy] = []
-    var _run: [UInt32] = []
-    var _queue: [UInt32] = []
-    var _queueCount: [UInt32] = []
-    var _service: [ProtoQualityOfService] = []
-    var _serviceCount: [UInt32] = []
-    var _queueNames: [String] = []
-    var _queueNameAt: [UInt32] = []
-    var _queueName: [UInt32] = []
+    @safe @exclusivity(unchecked) var _attempts: ProtoAttempts? = nil
+    @safe @exclusivity(unchecked) var _template: [UInt32] = []
+    @safe @exclusivity(unchecked) var _templateCount: [UInt32] = []
+    @safe @exclusivity(unchecked) var _priority: [ProtoPriority] = []
+    @safe @exclusivity(unchecked) var _priorityCount: [UInt32] = []
+    @safe @exclusivity(unchecked) var _placeDelta: [Int64] = []
+    @safe @exclusivity(unchecked) var _argumentAt: [UInt32] = []
+    @safe @exclusivity(unchecked) var _argument: [Data] = []
+    @safe @exclusivity(unchecked) var _inputAt: [UInt32] = []
+    @safe @exclusivity(unchecked) var _inputCount: [UInt32] = []
+    @safe @exclusivity(unchecked) var _inputs: ProtoDependencyInputs? = nil
+    @safe @exclusivity(unchecked) var _awaitAt: [UInt32] = []
+    @safe @exclusivity(unchecked) var _awaitCount: [UInt32] = []
+    @safe @exclusivity(unchecked) var _awaits: ProtoOperations? = nil
+    @safe @exclusivity(unchecked) var _awaitPolicy: [ProtoEdgePolicy] = []
+    @safe @exclusivity(unchecked) var _run: [UInt32] = []
+    @safe @exclusivity(unchecked) var _queue: [UInt32] = []
+    @safe @exclusivity(unchecked) var _queueCount: [UInt32] = []
+    @safe @exclusivity(unchecked) var _service: [ProtoQualityOfService] = []
+    @safe @exclusivity(unchecked) var _serviceCount: [UInt32] = []
+    @safe @exclusivity(unchecked) var _queueNames: [String] = []
+    @safe @exclusivity(unchecked) var _queueNameAt: [UInt32] = []
+    @safe @exclusivity(unchecked) var _queueName: [UInt32] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.

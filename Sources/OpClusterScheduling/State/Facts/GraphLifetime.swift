@@ -281,11 +281,12 @@ extension ClusterState {
   /// Whether a graph with a key is among those that end now, or wait for one of them alone.
   var endsKeys: Bool {
     justEnded.contains { id in
-      guard let graph = graphs.find(id.number) else { return false }
-      if !graph.submission.key.text.isEmpty { return true }
-      guard let origin = graph.submission.recomputes.flatMap({ graphs.find($0.graph.number) })
+      guard graphs.contains(id.number) else { return false }
+      if !graphs[id.number].submission.key.text.isEmpty { return true }
+      guard let origin = graphs[id.number].submission.recomputes?.graph.number,
+        graphs.contains(origin)
       else { return false }
-      return origin.unfinished == 0 && !origin.submission.key.text.isEmpty
+      return graphs[origin].unfinished == 0 && !graphs[origin].submission.key.text.isEmpty
     }
   }
 

@@ -1,25 +1,27 @@
 // A coordinator's brain and a worker's, with the codec between them, in one thread: what an
-// operation costs each of the three in allocations.
+// operation costs each of the three in allocations, and in instructions, if somebody counts those.
 
 import CAllocationCount
 import OpClusterExecution
-import OpClusterModel
+package import OpClusterModel
 import OpClusterScheduling
 import OpClusterWire
 
 /// What a part allocated.
-struct Allocations {
-  var count: UInt64 = 0
-  var bytes: UInt64 = 0
+package struct Allocations: Sendable {
+  package var count: UInt64 = 0
+  package var bytes: UInt64 = 0
 }
 
-enum Part: String, CaseIterable {
+package enum Part: String, CaseIterable, Sendable {
   case coordinator, codec, worker
 }
 
-struct CostWorld {
-  private(set) var spent: [Part: Allocations] = [:]
-  private(set) var endedGraphs = 0
+package struct CostWorld {
+  package private(set) var spent: [Part: Allocations] = [:]
+  package private(set) var endedGraphs = 0
+  /// The part whose work goes through `counted`; nil: none.
+  package var countedPart: Part?
   private var scheduler = Scheduler()
   private var turn = SchedulingTurn()
   private var worker: ExecutionCore
@@ -30,7 +32,7 @@ struct CostWorld {
   private static let peer = PeerID(1)
   private static let wall = WallTime(milliseconds: 1_700_000_000_000)
 
-  init() {
+  package init() {
     let identity = WorkerHello(
       name: "w", session: WorkerSession(5), capacity: Resources(cpus: ResourceAmount(4)),
       types: [OperationType(name: "noop")])
@@ -43,7 +45,7 @@ struct CostWorld {
     }
   }
 
-  mutating func submit(_ graph: GraphSubmission) {
+  package mutating func submit(_ graph: GraphSubmission) {
     requests += 1
     let request = RequestID(requests)
     turnOfCoordinator { scheduler, turn in
@@ -52,7 +54,7 @@ struct CostWorld {
   }
 
   /// Runs everything to its end.
-  mutating func run() {
+  package mutating func run() {
     for _ in 0..<100_000 where !scheduler.livingGraphs(Selection(graphs: .all)).isEmpty {
       now = now + Span(nanoseconds: 50_000)
       let ended = running
@@ -67,11 +69,15 @@ struct CostWorld {
 
   private mutating func measure<Result>(_ part: Part, _ body: (inout Self) -> Result) -> Result {
     let (count, bytes) = (allocation_count(), allocation_bytes())
-    let result = body(&self)
+    let result = part == countedPart ? counted(body) : body(&self)
     spent[part, default: Allocations()].count += allocation_count() - count
     spent[part, default: Allocations()].bytes += allocation_bytes() - bytes
     return result
   }
+
+  /// Whoever counts instructions counts those between its entry and its return, by its name.
+  @inline(never)
+  private mutating func counted<Result>(_ body: (inout Self) -> Result) -> Result { body(&self) }
 
   private mutating func turnOfCoordinator(
     _ body: (inout Scheduler, inout SchedulingTurn) -> Void
