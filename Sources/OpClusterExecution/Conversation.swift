@@ -172,7 +172,7 @@ extension ExecutionCore {
     link.ordersTaken = orders.number
     if let before = known?.commit, before < orders.commit { known?.commit = orders.commit }
     for template in orders.templates { learn(template, into: &effects) }
-    obeyContents(orders, into: &effects)
+    obeyContents(orders, at: now, into: &effects)
     for dispatch in orders.dispatches {
       guard accept(dispatch, at: now, into: &effects) else {
         // The dispatch names an unknown template: the peers disagree, so they begin again.

@@ -129,8 +129,10 @@ public struct ExecutionCore: Sendable {
       switch miss {
       case .holdersChanged: giveBackReaders(of: content.digest, at: now, into: &effects)
       case .storeFull: missed(content, .storeFull, reason, at: now, into: &effects)
-      case .unreachable: missed(content, .cannotStart, reason, at: now, into: &effects)
+      case .unreachable: noteUnreached(content, reason)
+      case .failed: missed(content, .cannotStart, reason, at: now, into: &effects)
       }
+    case .undelivered(let deliveries): contents.addUndelivered(deliveries)
     case .slept:
       link.forgetContact()
       fenceIfDue(at: now, into: &effects)

@@ -54,6 +54,8 @@ public enum ExecutionEvent: Sendable {
   case contentsLost([ContentDigest])
   /// A content that was to be fetched will not come; the reason is for people.
   case contentMissed(StoredContent, String, ContentMiss)
+  /// Contents that were to be left in other stores, and were not.
+  case undelivered([FailedDelivery])
   /// The machine has slept: messages heard before prove nothing about now (G16).
   case slept
   /// Stop in good order: ask everything to stop, report it, say goodbye.
@@ -82,6 +84,8 @@ public enum ExecutionEffect: Sendable {
   case fetch(StoredContent, from: [ContentSource])
   /// Nobody waits for it any more.
   case dropFetch(ContentDigest)
+  /// Leave contents of the store in others; `.undelivered` follows for those that do not get there.
+  case deliver([ContentDelivery])
   /// Somebody may read contents of the store, for `GrantOrder.time`.
   case grant([GrantOrder])
   /// The owner of a key may read nothing any more.
@@ -164,6 +168,9 @@ public enum ContentMiss: Hashable, Sendable, CaseIterable {
   case holdersChanged
   /// The own store has no room for it.
   case storeFull
-  /// It cannot be reached from here.
+  /// None of its holders can be reached from here: the coordinator is told, and has it brought, or
+  /// says that nobody can.
   case unreachable
+  /// Its holders, or the own machine, fail at it.
+  case failed
 }

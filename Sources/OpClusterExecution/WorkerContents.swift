@@ -20,6 +20,13 @@ struct WorkerContents: Sendable {
   private var copies: Set<ContentDigest> = []
   /// The unstarted attempts that read what is there.
   private var readers: [ContentDigest: Set<SlotTicket>] = [:]
+  /// What is to be fetched, and from whom: the holders that were named last.
+  private var wanted: [ContentDigest: UnreachedContent] = [:]
+  /// What is waited for and cannot be fetched from anybody, with the reason for people.
+  private var unreached: [ContentDigest: (content: UnreachedContent, reason: String)] = [:]
+  /// Of these the ones that the coordinator has not been told of.
+  private var newlyUnreached: [UnreachedContent] = []
+  private var undelivered: [FailedDelivery] = []
   /// Whether the coordinator of this conversation knows of contents.
   private(set) var areTold = false
 
@@ -31,7 +38,11 @@ struct WorkerContents: Sendable {
     lost = []
     gained = []
     toldIn = [:]
+    undelivered = []
+    newlyUnreached = []
     guard areTold else { return }
+    newlyUnreached = unreached.values.map(\.content)
+      .sorted { $0.content.digest < $1.content.digest }
     gained = held.map { StoredContent(digest: $0.key, size: $0.value) }
       .sorted { $0.digest < $1.digest }
   }
@@ -59,6 +70,44 @@ struct WorkerContents: Sendable {
     lost.append(digest)
   }
 
+  /// The coordinator is told once, and again in each conversation.
+  mutating func addUnreached(_ content: StoredContent, _ reason: String) {
+    let told = wanted[content.digest] ?? UnreachedContent(content, from: [])
+    let isNew = unreached.updateValue((told, reason), forKey: content.digest) == nil
+    if isNew, areTold { newlyUnreached.append(told) }
+  }
+
+  /// It is to be fetched from these holders.
+  mutating func noteFetch(_ content: StoredContent, from holders: [ContentSource]) {
+    if holders.isEmpty, wanted[content.digest] != nil { return }
+    wanted[content.digest] = UnreachedContent(
+      content, from: Array(holders.prefix(Limits.holdersTold)))
+  }
+
+  /// What is fetched under this digest; nil: nothing is.
+  func wantedContent(_ digest: ContentDigest) -> StoredContent? { wanted[digest]?.content }
+
+  /// It is here, or is not fetched any more. Returns those that wait for it.
+  mutating func endFetch(_ digest: ContentDigest) -> [SlotTicket] {
+    wanted[digest] = nil
+    return fetches.removeValue(forKey: digest) ?? []
+  }
+
+  func isUnreached(_ digest: ContentDigest) -> Bool { unreached[digest] != nil }
+
+  /// It has come, is fetched again, or nobody waits for it. Returns what was said of it.
+  @discardableResult
+  mutating func endUnreached(
+    _ digest: ContentDigest
+  ) -> (content: StoredContent, reason: String)? {
+    unreached.removeValue(forKey: digest).map { ($0.content.content, $0.reason) }
+  }
+
+  /// Of deliveries that an earlier conversation ordered the coordinator asks no more.
+  mutating func addUndelivered(_ deliveries: [FailedDelivery]) {
+    if areTold { undelivered += deliveries }
+  }
+
   mutating func addReader(_ ticket: SlotTicket, of digest: ContentDigest) {
     readers[digest, default: []].insert(ticket)
   }
@@ -84,7 +133,9 @@ struct WorkerContents: Sendable {
     released.filter { held[$0] == nil || toldIn[$0].map { $0 <= report } ?? false }
   }
 
-  var hasNews: Bool { !gained.isEmpty || !lost.isEmpty }
+  var hasNews: Bool {
+    !gained.isEmpty || !lost.isEmpty || !newlyUnreached.isEmpty || !undelivered.isEmpty
+  }
 
   /// Puts the news into a report, as far as they fit. What came and went since is told in this
   /// order: first what is there, then what is not.
@@ -95,6 +146,9 @@ struct WorkerContents: Sendable {
     if gained.isEmpty { report.lost = Self.takeFirst(&lost) }
     // Gained again since.
     report.lost.removeAll { held[$0] != nil }
+    report.unreached = Self.takeFirst(&newlyUnreached)
+    report.unreached.removeAll { unreached[$0.content.digest] == nil }
+    report.undelivered = Self.takeFirst(&undelivered)
   }
 
   private static func takeFirst<Entry>(_ entries: inout [Entry]) -> [Entry] {
@@ -116,6 +170,9 @@ extension ExecutionCore {
   /// Whether the store has a content, as far as it was told.
   package func holds(_ digest: ContentDigest) -> Bool { contents.held[digest] != nil }
 
+  /// Whether a content is waited for, and nobody who has it can be reached from here.
+  package func cannotReach(_ digest: ContentDigest) -> Bool { contents.isUnreached(digest) }
+
   /// The attempts that cannot start before a content is there.
   package func attempts(waitingFor digest: ContentDigest) -> [AttemptID] {
     (contents.fetches[digest] ?? []).filter(waitsForContents).map { attempts[$0.slot].id }
@@ -127,8 +184,9 @@ extension ExecutionCore {
   ) {
     for content in contents {
       self.contents.endCopy(content.digest, hasCome: true)
+      self.contents.endUnreached(content.digest)
       self.contents.add(content)
-      for ticket in self.contents.fetches.removeValue(forKey: content.digest) ?? []
+      for ticket in self.contents.endFetch(content.digest)
       where waitsForContents(ticket) {
         self.contents.addReader(ticket, of: content.digest)
         attempts[ticket.slot].unmet -= 1
@@ -162,10 +220,56 @@ extension ExecutionCore {
     of digest: ContentDigest, at now: Instant, into effects: inout [ExecutionEffect]
   ) {
     contents.endCopy(digest, hasCome: false)
-    for ticket in contents.fetches.removeValue(forKey: digest) ?? []
+    contents.endUnreached(digest)
+    for ticket in contents.endFetch(digest)
     where waitsForContents(ticket) {
       change(ticket.slot, .recall, at: now, into: &effects)
     }
+  }
+
+  /// None of those who have a content can be reached. Who waits for it goes on waiting: others may
+  /// bring it.
+  mutating func noteUnreached(_ content: StoredContent, _ reason: String) {
+    contents.endCopy(content.digest, hasCome: false)
+    let waiting = (contents.fetches[content.digest] ?? []).filter(waitsForContents)
+    if waiting.isEmpty {
+      _ = contents.endFetch(content.digest)
+    } else {
+      contents.addUnreached(content, reason)
+    }
+  }
+
+  private mutating func fetch(
+    _ content: StoredContent, from sources: [ContentSource],
+    into effects: inout [ExecutionEffect]
+  ) {
+    contents.noteFetch(content, from: sources)
+    effects.append(.fetch(content, from: sources))
+  }
+
+  /// Takes the word who has a content: what is waited for is fetched from them as well. Nobody, and
+  /// it cannot be reached: it is lost, and who waits for it is given back.
+  private mutating func fetchAgain(
+    _ known: ContentHolders, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    let isUnreached = contents.endUnreached(known.digest) != nil
+    if isUnreached, known.sources.isEmpty {
+      giveBackReaders(of: known.digest, at: now, into: &effects)
+    } else if let content = contents.wantedContent(known.digest), !known.sources.isEmpty {
+      fetch(content, from: known.sources, into: &effects)
+    } else {
+      contents.holders[known.digest] = known.sources
+    }
+  }
+
+  /// Nobody can bring a content that cannot be reached from here.
+  private mutating func endWaits(
+    for digest: ContentDigest, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    guard let unreached = contents.endUnreached(digest) else { return }
+    missed(
+      unreached.content, .cannotStart, "\(unreached.reason), and nobody can bring it", at: now,
+      into: &effects)
   }
 
   /// A content will not come: who waits for it cannot start here.
@@ -174,7 +278,7 @@ extension ExecutionCore {
     into effects: inout [ExecutionEffect]
   ) {
     contents.endCopy(content.digest, hasCome: false)
-    for ticket in contents.fetches.removeValue(forKey: content.digest) ?? []
+    for ticket in contents.endFetch(content.digest)
     where waitsForContents(ticket) {
       let slot = ticket.slot
       var result = AttemptResult()
@@ -206,7 +310,7 @@ extension ExecutionCore {
       contents.fetches[content.digest, default: []].append(attempts.ticket(slot))
       attempts[slot].unmet += 1
       // Also for one that is on its way: there may be further holders.
-      if isNew || !sources.isEmpty { effects.append(.fetch(content, from: sources)) }
+      if isNew || !sources.isEmpty { fetch(content, from: sources, into: &effects) }
     }
   }
 
@@ -220,7 +324,12 @@ extension ExecutionCore {
       guard let waiting = contents.fetches[content.digest] else { continue }
       let others = waiting.filter { $0 != ticket && waitsForContents($0) }
       let isWanted = !others.isEmpty || contents.isCopied(content.digest)
-      contents.fetches[content.digest] = isWanted ? others : nil
+      if isWanted {
+        contents.fetches[content.digest] = others
+      } else {
+        _ = contents.endFetch(content.digest)
+      }
+      if others.isEmpty { contents.endUnreached(content.digest) }
       if !isWanted { effects.append(.dropFetch(content.digest)) }
     }
   }
@@ -233,12 +342,16 @@ extension ExecutionCore {
     contents.addCopy(content.digest)
     let isNew = contents.fetches[content.digest] == nil
     contents.fetches[content.digest, default: []] += []
-    if isNew || !sources.isEmpty { effects.append(.fetch(content, from: sources)) }
+    if isNew || !sources.isEmpty { fetch(content, from: sources, into: &effects) }
   }
 
   /// Obeys the parts of orders that are about contents, before the dispatches.
-  mutating func obeyContents(_ orders: WorkerOrders, into effects: inout [ExecutionEffect]) {
-    for content in orders.holders { contents.holders[content.digest] = content.sources }
+  mutating func obeyContents(
+    _ orders: WorkerOrders, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    for content in orders.holders { fetchAgain(content, at: now, into: &effects) }
+    for digest in orders.unobtainable { endWaits(for: digest, at: now, into: &effects) }
+    if !orders.deliveries.isEmpty { effects.append(.deliver(orders.deliveries)) }
     for content in orders.copies { copy(content, into: &effects) }
     if !orders.grants.isEmpty { effects.append(.grant(orders.grants)) }
     let heard = max(orders.heard, orders.acknowledged)

@@ -315,7 +315,7 @@ struct Brains: Sendable {
     case .keep(let digests): output.retained += digests
     case .letGo(let digests): output.released += digests
     // Every value is here, and nobody else reads it.
-    case .fetch, .dropFetch, .grant, .revoke: break
+    case .fetch, .dropFetch, .deliver, .grant, .revoke: break
     case .launch(let launch):
       guard let template = templates[Int(launch.template.position)] else {
         preconditionFailure("launched \(launch.attempt) of a template that was forgotten")

@@ -77,6 +77,15 @@ public enum Limits {
   /// Contents that a turn looks at for copies, and copies that are under way at a time.
   public static let replicationsPerTurn = 256
   public static let copiesUnderWay = 4_096
+  /// Contents on their way to workers that cannot fetch them, at a time; beyond that, who waits for
+  /// one fails there (S154).
+  public static let deliveries = 65_536
+  /// Workers through which one such content is tried.
+  public static let deliveryTries = 3
+  /// Pairs of a reader and a holder that it does not reach, which are remembered.
+  public static let unreachedPairs = 65_536
+  /// Stores to which a worker delivers at a time.
+  public static let deliveriesAtOnce = 4
   /// Contents of ended graphs that are still being copied.
   public static let lastingCopies = 65_536
   /// Contents of one store. What may leave leaves for new ones.

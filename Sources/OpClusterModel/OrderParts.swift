@@ -13,6 +13,10 @@ extension WorkerOrders {
     for digest in released { parts.add(Self.contentWeight) { $0.released.append(digest) } }
     for digest in retained { parts.add(Self.contentWeight) { $0.retained.append(digest) } }
     for content in copies { parts.add(Self.contentWeight) { $0.copies.append(content) } }
+    for delivery in deliveries {
+      parts.add(delivery.weight) { $0.deliveries.append(delivery) }
+    }
+    for digest in unobtainable { parts.add(Self.contentWeight) { $0.unobtainable.append(digest) } }
     for key in revoked { parts.add(Self.contentWeight) { $0.revoked.append(key) } }
     for template in templates { parts.add(template.weight) { $0.templates.append(template) } }
     for dispatch in dispatches { parts.add(dispatch.weight) { $0.dispatches.append(dispatch) } }
@@ -35,14 +39,15 @@ extension WorkerOrders {
       dispatches.count + recalls.count + cancels.count + stale.count + forgottenGraphs.count
     let contents =
       holders.count + grants.count + released.count + retained.count + revoked.count
-      + copies.count
+      + copies.count + deliveries.count + unobtainable.count
     if contents > Limits.entriesPerMessage { return false }
     if entries > Limits.entriesPerMessage { return false }
     var weight = (entries - dispatches.count) * Self.entryWeight
-    weight += (contents - holders.count) * Self.contentWeight
+    weight += (contents - holders.count - deliveries.count) * Self.contentWeight
     for template in templates { weight += template.weight }
     for dispatch in dispatches { weight += dispatch.weight }
     for content in holders { weight += content.weight }
+    for delivery in deliveries { weight += delivery.weight }
     return weight <= bytes
   }
 }
@@ -96,9 +101,15 @@ extension TemplateAnnouncement {
 }
 
 extension ContentHolders {
-  fileprivate var weight: Int {
-    sources.reduce(48) { $0 + 64 + $1.endpoint.utf8.count + $1.key.count }
-  }
+  fileprivate var weight: Int { sources.reduce(48) { $0 + $1.weight } }
+}
+
+extension ContentDelivery {
+  fileprivate var weight: Int { 64 + to.weight }
+}
+
+extension ContentSource {
+  fileprivate var weight: Int { 64 + endpoint.utf8.count + key.count }
 }
 
 extension Dispatch {

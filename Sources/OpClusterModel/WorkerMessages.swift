@@ -96,6 +96,10 @@ public struct WorkerReport: Hashable, Sendable {
   public var held: [StoredContent] = []
   /// What its store does not have any more.
   public var lost: [ContentDigest] = []
+  /// What unstarted attempts wait for, and none of the holders can be reached from here.
+  public var unreached: [UnreachedContent] = []
+  /// Deliveries that were ordered and have failed.
+  public var undelivered: [FailedDelivery] = []
   public init(
     conversation: Conversation, number: UInt64, entries: [Entry] = [], ordersTaken: UInt64 = 0
   ) {
@@ -214,6 +218,10 @@ public struct WorkerOrders: Hashable, Sendable {
   public var copies: [StoredContent] = []
   /// Keys whose owners may read nothing of its store any more.
   public var revoked: [[UInt8]] = []
+  /// What it is to leave in the stores of others, which cannot fetch it from here.
+  public var deliveries: [ContentDelivery] = []
+  /// What it said that it cannot reach, and will not get: who waits for it cannot start here.
+  public var unobtainable: [ContentDigest] = []
   public init(conversation: Conversation, number: UInt64, acknowledged: UInt64) {
     self.conversation = conversation
     self.number = number
@@ -230,14 +238,47 @@ public struct WorkerOrders: Hashable, Sendable {
     templates.isEmpty && dispatches.isEmpty && recalls.isEmpty && cancels.isEmpty
       && stale.isEmpty && forgottenGraphs.isEmpty && !drain && holders.isEmpty
       && grants.isEmpty && released.isEmpty && retained.isEmpty && revoked.isEmpty
-      && copies.isEmpty
+      && copies.isEmpty && deliveries.isEmpty && unobtainable.isEmpty
+  }
+}
+
+/// A content that cannot be fetched.
+public struct UnreachedContent: Hashable, Sendable {
+  public var content: StoredContent
+  /// The holders that were named last and cannot be connected to; at most `Limits.holdersTold`.
+  public var sources: [ContentSource]
+  public init(_ content: StoredContent, from sources: [ContentSource]) {
+    self.content = content
+    self.sources = sources
+  }
+}
+
+/// A delivery that has not taken place.
+public struct FailedDelivery: Hashable, Sendable {
+  public var delivery: ContentDelivery
+  /// Whether the store cannot be connected to; else it has no room, or refuses it.
+  public var isUnreached: Bool
+  public init(_ delivery: ContentDelivery, isUnreached: Bool) {
+    self.delivery = delivery
+    self.isUnreached = isUnreached
+  }
+}
+
+/// A content that its holder leaves in another store.
+public struct ContentDelivery: Hashable, Sendable {
+  public var content: StoredContent
+  public var to: ContentSource
+  public init(_ content: StoredContent, to store: ContentSource) {
+    self.content = content
+    to = store
   }
 }
 
 /// Where a content is.
 public struct ContentHolders: Hashable, Sendable {
   public var digest: ContentDigest
-  /// The best first; at most `Limits.holdersTold`.
+  /// The best first; at most `Limits.holdersTold`. None, to who said that it reaches no holder:
+  /// nobody has it any more.
   public var sources: [ContentSource]
   public init(digest: ContentDigest, sources: [ContentSource]) {
     self.digest = digest

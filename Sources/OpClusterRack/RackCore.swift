@@ -199,7 +199,7 @@ public struct RackCore: Sendable {
       case .forget(let number): templates[Int(number.position)] = nil
       case .forgetGraph(let graph): forget(graph)
       // A relay has no store, and is told of no content.
-      case .fetch, .dropFetch, .grant, .revoke, .keep, .letGo: break
+      case .fetch, .dropFetch, .deliver, .grant, .revoke, .keep, .letGo: break
       case .launch(let launch): place(WaitingAttempt(launch), at: now, into: &effects)
       case .stop(let attempt): stop(attempt, grace: Self.longGrace, at: now)
       case .kill(let attempt): stop(attempt, grace: .zero, at: now)

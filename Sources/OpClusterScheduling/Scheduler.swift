@@ -82,6 +82,10 @@ public struct Scheduler: Sendable {
   var placedContents = PlacedContents()
   /// Copies of contents that are to lie in several stores.
   var contentCopies = ContentCopies()
+  /// Contents on their way to workers that cannot fetch them.
+  var contentDeliveries = ContentDeliveries()
+  /// Those of them that need another way, decided at the end of the turn; empty between turns.
+  var undecidedDeliveries: [ContentDeliveries.Want] = []
   /// The worker that was last looked at for files of submitters; nil: none yet.
   var lastStoreToFill: UInt32?
   var reuseDigests = ReuseDigests()

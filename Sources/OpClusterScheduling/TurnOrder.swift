@@ -66,6 +66,7 @@ extension Scheduler {
     endRecomputations(into: &turn)
     reuseDigests.forget(leaving)
     forgetAtWorkers(leaving, into: &turn)
+    decideDeliveries(into: &turn)
     tellPinChanges(into: &turn)
     replicate(into: &turn)
     if !toldContents.isEmpty { toldContents.removeAll(keepingCapacity: true) }

@@ -89,6 +89,16 @@ package final class ContentStore: Sendable {
     }
   }
 
+  /// A content as a file that can be left elsewhere; nil: it is not here.
+  package func file(_ digest: ContentDigest) -> LocalFile? {
+    index.withLock { index in
+      index.noteUse(digest)
+      return index[digest].map {
+        LocalFile(path(of: digest), StoredContent(digest: digest, size: $0.size))
+      }
+    }
+  }
+
   package func has(_ digest: ContentDigest) -> Bool { index.withLock { $0[digest] != nil } }
 
   /// Bytes of all contents, of those that have to stay, and promised ones.

@@ -9,7 +9,7 @@ public struct LocalFile: Hashable, Sendable {
   public let path: String
   public let content: StoredContent
 
-  fileprivate init(_ path: String, _ content: StoredContent) {
+  init(_ path: String, _ content: StoredContent) {
     self.path = path
     self.content = content
   }

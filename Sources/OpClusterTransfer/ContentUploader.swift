@@ -53,19 +53,24 @@ package final class ContentUploader: Sendable {
   /// - Parameters:
   ///   - keys: Our own key; nil where there is no TCP.
   ///   - patience: A store from which nothing comes for so long is given up.
+  ///   - bytesPerSecond: What it sends at most; nil: as much as there is.
   ///   - sent: Called on its thread with bytes that have been sent, or need not be; negative: they
   ///     will be sent again.
   ///   - ended: Called once, on its thread, with those that were not left.
   /// - Throws: If there is no room for a thread.
   package init(
     _ files: [LocalFile], to store: ContentSource, keys: KeyPair?,
-    patience: OpClusterModel.Span = .seconds(20), sent: @escaping @Sendable (Int64) -> Void,
+    patience: OpClusterModel.Span = .seconds(20), bytesPerSecond: Int64? = nil,
+    sent: @escaping @Sendable (Int64) -> Void,
     ended: @escaping @Sendable ([LocalFile: UploadFailure]) -> Void
   ) throws(SystemError) {
     let orders = try Mailbox<UploadOrder>(capacity: 4)
     self.orders = orders
     _ = try startThread(name: "uploader", takesSignals: false) {
-      ended(UploaderLoop(files, store, keys, orders, patience, sent).run())
+      ended(
+        UploaderLoop(
+          files, store, keys, orders, patience, bytesPerSecond: bytesPerSecond, sent
+        ).run())
     }
   }
 

@@ -34,6 +34,7 @@ final class UploaderLoop {
   private var failures: [LocalFile: UploadFailure] = [:]
   /// Since when a file has been put off.
   private var putOffSince: [LocalFile: Instant] = [:]
+  private var allowance: SendAllowance
   private var lastNumber: UInt64 = 0
   private var link: HolderLink?
   private var isConnected = false
@@ -52,9 +53,10 @@ final class UploaderLoop {
   ///   put off.
   init(
     _ files: [LocalFile], _ store: ContentSource, _ keys: KeyPair?,
-    _ orders: Mailbox<UploadOrder>, _ patience: OpClusterModel.Span,
+    _ orders: Mailbox<UploadOrder>, _ patience: OpClusterModel.Span, bytesPerSecond: Int64?,
     _ sent: @escaping @Sendable (Int64) -> Void
   ) {
+    allowance = SendAllowance(rate: bytesPerSecond, at: now)
     waiting = Deque(files)
     self.store = store
     self.keys = keys
@@ -122,7 +124,7 @@ final class UploaderLoop {
     link?.listen(&poller)
     let due = [link == nil ? connectsAt : nil, later.first?.at, lastProgress + patience]
     let isBusy = isConnected && !ready.isEmpty && link.map { !$0.isFull(Self.mostUnsent) } == true
-    let deadline = isBusy ? now : due.compactMap { $0 }.min() ?? now
+    let deadline = isBusy ? allowance.opens(after: now) : due.compactMap { $0 }.min() ?? now
     defer { now = Instant(nanoseconds: MonotonicClock.now()) }
     return (try? poller.wait(until: deadline.nanoseconds)) != nil
   }
@@ -221,7 +223,8 @@ final class UploaderLoop {
 
   private func sendPieces() {
     guard isConnected, let link else { return }
-    while !link.isFull(Self.mostUnsent), let number = ready.popFirst() {
+    allowance.pass(now)
+    while !link.isFull(Self.mostUnsent), allowance.isOpen, let number = ready.popFirst() {
       guard var offer = offers[number], let open = offer.open, offer.credit > 0 else { continue }
       let most = min(offer.credit, Int64(Limits.contentPieceBytes))
       do throws(StoreError) {
@@ -231,6 +234,7 @@ final class UploaderLoop {
         offer.next += Int64(bytes.count)
         offer.credit -= Int64(bytes.count)
         offers[number] = offer
+        allowance.take(bytes.count)
         sent(Int64(bytes.count))
         // One after the other: the first is there soon, and the store answers.
         if offer.credit > 0 { ready.prepend(number) }

@@ -170,11 +170,15 @@ extension ProtoContentHolders {
   func words(_ limit: Int) throws(WireError) -> [ContentHolders] {
     let all = try OpClusterWire.digests(digests, limit, "holders.digests")
     let known: [ContentSource] = try list(sources, limit, "holders.sources")
-    try checkRuns(all.count, count, total: source.count, "holders.count")
+    // None: nobody has it any more.
+    try checkEqual(count.count, all.count, "holders.count")
     var next = 0
     var holders: [ContentHolders] = []
     for (digest, own) in zip(all, count) {
       try checkCount(Int(own), Limits.holdersTold, "holders.count")
+      guard Int(own) <= source.count - next else {
+        throw WireError("holders.count", .unequalColumns)
+      }
       var sources: [ContentSource] = []
       for position in source[next..<next + Int(own)] {
         guard Int(position) < known.count else { throw WireError("holders.source", .outOfRange) }
@@ -183,6 +187,7 @@ extension ProtoContentHolders {
       next += Int(own)
       holders.append(ContentHolders(digest: digest, sources: sources))
     }
+    try checkEqual(next, source.count, "holders.count")
     return holders
   }
 }
@@ -233,6 +238,11 @@ extension WorkerOrders {
       proto.copySizes = copies.map { UInt64(clamping: $0.size) }
     }
     if !revoked.isEmpty { proto.revoked = Data(revoked.joined()) }
+    if !deliveries.isEmpty {
+      proto.deliveries = ProtoContentHolders(deliveries)
+      proto.deliverySizes = deliveries.sizes
+    }
+    if !unobtainable.isEmpty { proto.unobtainable = column(unobtainable) }
   }
 
   mutating func readContents(of proto: ProtoWorkerOrders, _ limit: Int) throws(WireError) {
@@ -244,6 +254,32 @@ extension WorkerOrders {
     for piece in try pieces(proto.revoked, limit, "orders.revoked") {
       revoked.append([UInt8](piece))
     }
+    deliveries = try proto.deliveries.deliveries(proto.deliverySizes, limit, "orders.deliveries")
+    unobtainable = try digests(proto.unobtainable, limit, "orders.unobtainable")
+  }
+}
+
+extension [ContentDelivery] {
+  var sizes: [UInt64] { map { UInt64(clamping: $0.content.size) } }
+}
+
+/// Deliveries go with one source for each content, the store in which it is left.
+extension ProtoContentHolders {
+  init(_ deliveries: [ContentDelivery]) {
+    self.init(deliveries.map { ContentHolders(digest: $0.content.digest, sources: [$0.to]) })
+  }
+
+  func deliveries(
+    _ sizes: [UInt64], _ limit: Int, _ field: String
+  ) throws(WireError) -> [ContentDelivery] {
+    let stores = try words(limit)
+    let known = try contents(digests, sizes, limit, field)
+    var deliveries: [ContentDelivery] = []
+    for (content, own) in zip(known, stores) {
+      guard own.sources.count == 1 else { throw WireError(field, .outOfRange) }
+      deliveries.append(ContentDelivery(content, to: own.sources[0]))
+    }
+    return deliveries
   }
 }
 

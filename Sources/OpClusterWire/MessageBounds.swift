@@ -72,7 +72,9 @@ extension Shape {
     one(
       1, one(1), resources(5), many(6, Limits.labelsPerThing),
       many(7, WireLimits.typesPerWorker), one(8), one(9), resources(11), one(12)),
-    one(2, one(1), one(5), one(7), resources(12), one(13)),
+    one(
+      2, one(1), one(5), one(7), resources(12), one(13),
+      one(15, many(4, Limits.entriesPerMessage)), one(17, many(4, Limits.entriesPerMessage))),
     one(3), one(4),
   ])
   /// `CoordinatorMessage`
@@ -85,7 +87,8 @@ extension Shape {
       many(
         4, Limits.entriesPerMessage, one(7), one(9), resources(11),
         many(16, WireLimits.typesPerWorker), many(21, Limits.inputFilesPerOperation)), one(5),
-      one(15, many(4, Limits.entriesPerMessage)), one(16)),
+      one(15, many(4, Limits.entriesPerMessage)), one(16),
+      one(22, many(4, Limits.entriesPerMessage))),
     one(4),
   ])
   /// `ClientMessage`

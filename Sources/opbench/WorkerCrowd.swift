@@ -176,8 +176,8 @@ private final class CrowdWorker {
       case .launch(let launch):
         core.apply(.ended(launch.attempt, .success), at: now, into: &effects)
       // Nothing runs, so that nothing of it is known, stopped or kept.
-      case .learn, .forget, .forgetGraph, .stop, .kill, .fetch, .dropFetch, .grant, .revoke,
-        .keep, .letGo:
+      case .learn, .forget, .forgetGraph, .stop, .kill, .fetch, .dropFetch, .deliver, .grant,
+        .revoke, .keep, .letGo:
         break
       }
       next += 1

@@ -117,6 +117,10 @@ extension FuzzCase {
           apply(.contentMissed(content, "by chance", miss), to: at)
         }
       case .letGo(let digests): apply(.contentsLost(digests), to: at)
+      case .deliver(let deliveries):
+        if generator.bool() {
+          apply(.undelivered(deliveries.map { FailedDelivery($0, isUnreached: true) }), to: at)
+        }
       case .forget, .forgetGraph, .dropFetch, .grant, .revoke, .keep: break
       }
     }

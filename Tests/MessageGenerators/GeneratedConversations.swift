@@ -35,6 +35,15 @@ extension MessageGenerator {
     if below(4) == 0 {
       report.held = many { $0.content() }
       report.lost = many { $0.content().digest }
+      report.unreached = many { generator in
+        UnreachedContent(
+          generator.content(), from: generator.many(Limits.holdersTold) { $0.source() })
+      }
+      report.undelivered = many { generator in
+        FailedDelivery(
+          ContentDelivery(generator.content(), to: generator.source()),
+          isUnreached: generator.bool())
+      }
     }
     return report
   }
@@ -138,7 +147,7 @@ extension MessageGenerator {
     orders.holders = many { generator in
       ContentHolders(
         digest: generator.content().digest,
-        sources: [generator.source()] + generator.many(Limits.holdersTold - 1) { $0.source() })
+        sources: generator.many(Limits.holdersTold) { $0.source() })
     }
     orders.grants = many {
       GrantOrder(
@@ -148,6 +157,8 @@ extension MessageGenerator {
     orders.retained = many { $0.content().digest }
     orders.copies = many { $0.content() }
     orders.revoked = many { $0.content().digest.bytes }
+    orders.deliveries = many { ContentDelivery($0.content(), to: $0.source()) }
+    orders.unobtainable = many { $0.content().digest }
     return orders
   }
 

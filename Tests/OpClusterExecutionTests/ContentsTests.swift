@@ -83,11 +83,67 @@ import Testing
     #expect(rig.trace() == ["fetch 10 from "])
     rig.order { $0.recalls = [Rig.attempt(0)] }
     #expect(rig.trace() == ["report 2: recalled 0"])
-    rig.apply(.contentMissed(content, "nobody has it", .unreachable))
+    rig.apply(.contentMissed(content, "its holders cannot read it", .failed))
     #expect(rig.trace() == ["report 3: finished 1 cannotStart, finished 2 cannotStart"])
     rig.order(acknowledged: 3)
     #expect(rig.core.counts.assigned == 0)
     #expect(rig.core.counts.unacknowledged == 0)
+  }
+
+  /// Who waits for what cannot be reached goes on waiting, until the coordinator has had it brought
+  /// or found somebody else who has it, or says that nobody can, or that nobody has it.
+  @Test(.checks("S154"), arguments: ["brought", "elsewhere", "by nobody", "lost"])
+  func whatCannotBeReached(what: String) throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.order { $0.dispatches = [Self.dispatch(0, reading: [content])] }
+    #expect(rig.trace() == ["fetch 10 from "])
+    rig.apply(.contentMissed(content, "they cannot be reached", .unreachable))
+    #expect(rig.trace() == ["report 2: ?10 "])
+    #expect(rig.core.cannotReach(content.digest) && rig.core.counts.assigned == 1)
+    switch what {
+    case "brought":
+      rig.apply(.contentsGained([content]))
+      #expect(rig.trace() == ["launch 0", "report 3: +10 started 0"])
+    case "elsewhere":
+      rig.order { orders in
+        orders.holders = [ContentHolders(digest: content.digest, sources: [Self.source])]
+      }
+      #expect(rig.trace() == ["fetch 10 from tcp://other:1"])
+      rig.apply(.contentMissed(content, "they cannot be reached", .unreachable))
+      #expect(rig.trace() == ["report 3: ?10 "])
+    case "lost":
+      rig.order { $0.holders = [ContentHolders(digest: content.digest, sources: [])] }
+      #expect(rig.trace() == ["report 3: recalled 0"])
+    default:
+      rig.order { $0.unobtainable = [content.digest] }
+      #expect(rig.trace() == ["report 3: finished 0 cannotStart"])
+    }
+    #expect(rig.core.cannotReach(content.digest) == (what == "elsewhere"))
+    // What nobody waits for is nobody's trouble.
+    rig.apply(.contentMissed(try Self.content(2, size: 20), "late", .unreachable))
+    #expect(rig.trace() == [])
+  }
+
+  /// The coordinator knew that nobody can be reached, and found somebody before the search ended.
+  @Test(.checks("S154")) func aHolderIsFoundDuringTheSearch() throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.order { $0.dispatches = [Self.dispatch(0, reading: [content])] }
+    #expect(rig.trace() == ["fetch 10 from "])
+    rig.order { orders in
+      orders.holders = [ContentHolders(digest: content.digest, sources: [Self.source])]
+    }
+    #expect(rig.trace() == ["fetch 10 from tcp://other:1"])
+  }
+
+  @Test(.checks("S154")) func whatIsNotDeliveredIsTold() throws {
+    var rig = Self.rig()
+    let delivery = ContentDelivery(try Self.content(1, size: 10), to: Self.source)
+    rig.order { $0.deliveries = [delivery] }
+    #expect(rig.trace() == ["deliver 10 to tcp://other:1"])
+    rig.apply(.undelivered([FailedDelivery(delivery, isUnreached: true)]))
+    #expect(rig.trace() == ["report 2: !10 "])
   }
 
   /// The coordinator has to say anew who has it: no attempt fails because of that.

@@ -97,6 +97,10 @@ struct Rig {
     case .fetch(let content, let sources):
       lines.append("fetch \(content.size) from \(sources.map(\.endpoint).joined(separator: ","))")
     case .dropFetch(let digest): lines.append("drop \(digest.short)")
+    case .deliver(let deliveries):
+      for delivery in deliveries {
+        lines.append("deliver \(delivery.content.size) to \(delivery.to.endpoint)")
+      }
     case .grant(let grants): lines.append("grant \(grants.count)")
     case .revoke: lines.append("revoke")
     case .keep(let digests): lines.append("keep \(digests.count)")
@@ -121,6 +125,8 @@ struct Rig {
       let entries = report.entries.map(Self.text).joined(separator: ", ")
       let contents =
         report.held.map { "+\($0.size) " } + report.lost.map { "-\($0.short.prefix(2)) " }
+        + report.unreached.map { "?\($0.content.size) " }
+        + report.undelivered.map { "!\($0.delivery.content.size) " }
       lines.append(
         "report \(report.number): \(contents.joined())\(entries)"
           + (report.isLeaving ? " leaving" : ""))

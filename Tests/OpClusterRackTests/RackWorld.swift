@@ -344,7 +344,7 @@ final class RackWorld {
     case .forget(let number): nodes[at].templates[number] = nil
     case .forgetGraph: break
     // It has no store, and is told of no content.
-    case .fetch, .dropFetch, .grant, .revoke, .keep, .letGo: break
+    case .fetch, .dropFetch, .deliver, .grant, .revoke, .keep, .letGo: break
     case .launch(let launch):
       launched(launch, at)
     case .stop(let attempt):

@@ -36,12 +36,16 @@ struct FakeWorker {
   /// What its next report says of the store.
   var held: [StoredContent] = []
   var lost: [ContentDigest] = []
+  var unreached: [UnreachedContent] = []
+  var undelivered: [FailedDelivery] = []
   /// What it was told about contents.
   var holders: [ContentHolders] = []
   var grants: [GrantOrder] = []
   var released: [ContentDigest] = []
   var retained: [ContentDigest] = []
   var copies: [StoredContent] = []
+  var deliveries: [ContentDelivery] = []
+  var unobtainable: [ContentDigest] = []
 }
 
 /// When a world checks the invariants.
@@ -198,6 +202,9 @@ struct World {
     report.held = workers[at].held
     report.lost = workers[at].lost
     (workers[at].held, workers[at].lost) = ([], [])
+    report.unreached = workers[at].unreached
+    report.undelivered = workers[at].undelivered
+    (workers[at].unreached, workers[at].undelivered) = ([], [])
     return .worker(workers[at].peer, .report(report))
   }
 
@@ -304,6 +311,8 @@ extension FakeWorker {
       released += orders.released
       retained += orders.retained
       copies += orders.copies
+      deliveries += orders.deliveries
+      unobtainable += orders.unobtainable
       for attempt in orders.stale { drop(attempt) }
       for attempt in orders.recalls {
         if answersRecalls { answerRecall(attempt) } else { recalls.append(attempt) }

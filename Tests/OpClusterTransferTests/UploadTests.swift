@@ -67,6 +67,80 @@ import Testing
         }))
   }
 
+  /// One that is reached waits behind so many that are not.
+  @Test("Deliveries go to few stores at a time", .checks("S154"))
+  func fewAtOnce() throws {
+    let (owner, target) = (try Holder(), try Holder())
+    let content = try owner.store.add(someBytes(1_000))
+    let untold = Mutex(0)
+    let deliveries = StoreDeliveries(
+      from: owner.store, keys: owner.keys, bytesPerSecond: nil, patience: .seconds(1)
+    ) { failed in
+      untold.withLock { $0 += failed.count }
+    }
+    defer { deliveries.end() }
+    let writer = try #require(owner.keys.map { ContentReader.key($0.publicKey) })
+    let until = Instant(nanoseconds: MonotonicClock.now()) + .seconds(60)
+    let grant = ContentGrant(
+      digest: content.digest, reader: writer, until: until, mayWrite: true)
+    #expect(target.server.grant([grant]))
+    let nowhere = (0..<Limits.deliveriesAtOnce).map { _ in
+      ContentSource(endpoint: "tcp://127.0.0.1:1", key: KeyPair.random().publicKey.bytes)
+    }
+    deliveries.deliver((nowhere + [target.source]).map { ContentDelivery(content, to: $0) })
+    while !target.store.has(content.digest) { usleep(1_000) }
+    #expect(untold.withLock { $0 } > 0)
+  }
+
+  /// A worker that others cannot connect to leaves what they need with them.
+  @Test("What a store has is left with others, and what is not is told", .checks("S154"),
+    arguments: [nil, 3_000_000] as [Int64?])
+  func deliveries(bytesPerSecond: Int64?) throws {
+    let (owner, first, second) = (try Holder(), try Holder(), try Holder())
+    let contents = try (0..<20).map { try owner.store.add(someBytes(100_000 + $0)) }
+    let untold = Mutex<[FailedDelivery]>([])
+    let wakeUp = try WakeUp()
+    let deliveries = StoreDeliveries(
+      from: owner.store, keys: owner.keys, bytesPerSecond: bytesPerSecond, patience: .seconds(2)
+    ) { failed in
+      untold.withLock { $0 += failed }
+      wakeUp.signal()
+    }
+    defer { deliveries.end() }
+    let until = Instant(nanoseconds: MonotonicClock.now()) + .seconds(60)
+    let writer = try #require(owner.keys.map { ContentReader.key($0.publicKey) })
+    for target in [first, second] {
+      let grants = contents.map {
+        ContentGrant(digest: $0.digest, reader: writer, until: until, mayWrite: true)
+      }
+      #expect(target.server.grant(grants))
+    }
+    let nowhere = ContentSource(
+      endpoint: "tcp://127.0.0.1:1", key: KeyPair.random().publicKey.bytes)
+    let absent = StoredContent(
+      digest: try #require(ContentDigest(bytes: [UInt8](repeating: 1, count: 32))), size: 5)
+    let unreachable = ContentDelivery(contents[0], to: nowhere)
+    deliveries.deliver(contents.map { ContentDelivery($0, to: first.source) })
+    deliveries.deliver([unreachable, ContentDelivery(absent, to: second.source)])
+    deliveries.deliver(contents.map { ContentDelivery($0, to: second.source) })
+    while untold.withLock({ $0.count }) < 2 { wakeUp.wait() }
+    #expect(
+      Set(untold.withLock { $0 })
+        == [
+          FailedDelivery(unreachable, isUnreached: true),
+          FailedDelivery(ContentDelivery(absent, to: second.source), isUnreached: false),
+        ])
+    // Behind what is unreachable, but for the limit, all is there.
+    for target in [first, second] {
+      while contents.contains(where: { !target.store.has($0.digest) }) { usleep(1_000) }
+      for content in contents {
+        #expect(
+          try target.store.open(content.digest).read(at: 0, most: 1 << 20)
+            == owner.store.open(content.digest).read(at: 0, most: 1 << 20))
+      }
+    }
+  }
+
   @Test("Files of all sizes arrive with every byte, and what is there is not sent again",
     arguments: [true, false])
   func arrive(hasKeys: Bool) throws {

@@ -52,6 +52,7 @@ extension Scheduler {
         cell.flags.contains(.ahead)
           ? "worker \(name) holds it and starts it as soon as its dependencies there end"
           : "worker \(name) holds it and starts it when it has room")
+      if let line = deliveryLine(id, stage) { lines.append(line) }
       if let line = inputPlacesLine(id, stage) { lines.append(line) }
     case .executing:
       lines += executingLines(id, cell, stage, at: now)

@@ -9,8 +9,9 @@ extension Scheduler {
   /// Takes what a report says of its worker's store, before its entries. Costs what it names, and
   /// the operations that waited for it.
   mutating func takeContents(
-    of report: WorkerReport, at worker: WorkerID, _ now: Instant
+    of report: WorkerReport, at worker: WorkerID, into turn: inout SchedulingTurn
   ) {
+    let now = turn.now
     for content in report.held where holders.gain(content.digest, at: worker.number) {
       let told = ToldContent(worker: worker.number, digest: content.digest)
       toldContents.insert(told)
@@ -21,6 +22,7 @@ extension Scheduler {
       }
       for id in contentWaits.take(content.digest) { returnToLine(id) }
       noteCopy(content.digest, at: worker.number, now)
+      noteDelivered(content.digest, at: worker.number, into: &turn)
     }
     for digest in report.lost { noteLoss(digest, at: worker.number, now) }
   }
@@ -166,12 +168,13 @@ extension Scheduler {
 
   /// Tells some of the holders of a content that somebody may read it, and returns where they are.
   private mutating func tellHolders(
-    of digest: ContentDigest, that reader: [UInt8], isNamed: Bool = false,
-    into turn: inout SchedulingTurn
+    of digest: ContentDigest, that reader: [UInt8], at worker: UInt32? = nil,
+    isNamed: Bool = false, into turn: inout SchedulingTurn
   ) -> ContentHolders {
     var known = ContentHolders(digest: digest, sources: [])
     for number in holders.workers(with: digest)
     where isReadable(number) && known.sources.count < Limits.holdersTold {
+      if let worker, !contentDeliveries.reaches(worker, number) { continue }
       guard var source = conversations[number].store else { continue }
       if isNamed { source.worker = workers[number].name }
       known.sources.append(source)
@@ -192,8 +195,12 @@ extension Scheduler {
       let told = ToldContent(worker: worker.number, digest: content.digest)
       guard toldContents.insert(told).inserted else { continue }
       let reader = conversations[worker.number].store?.key ?? []
-      let known = tellHolders(of: content.digest, that: reader, into: &turn)
-      if known.sources.isEmpty { continue }
+      let known = tellHolders(
+        of: content.digest, that: reader, at: worker.number, into: &turn)
+      if known.sources.isEmpty {
+        deliverIfUnreached(content, to: worker, into: &turn)
+        continue
+      }
       let at = turn.orders(for: worker)
       turn.orders[at].orders.holders.append(known)
     }

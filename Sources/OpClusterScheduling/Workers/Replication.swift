@@ -18,6 +18,7 @@ extension Scheduler {
 
   /// What a worker had is not there any more, or not known. Costs its contents.
   mutating func forgetContents(of worker: UInt32, at now: Instant) {
+    forgetDeliveries(of: worker)
     let dear = holders.forget(worker).filter { isDear($0) }
     for digest in dear.sorted() { noteDear(digest, at: now) }
   }

@@ -40,7 +40,10 @@ extension Scheduler {
       noteUnkillable(report, at: number)
     }
     if !report.held.isEmpty || !report.lost.isEmpty {
-      takeContents(of: report, at: worker, turn.now)
+      takeContents(of: report, at: worker, into: &turn)
+    }
+    if !report.unreached.isEmpty || !report.undelivered.isEmpty {
+      takeDeliveries(of: report, at: worker, into: &turn)
     }
     if report.entries.isEmpty { return }
     // Empty orders carry the acknowledgement, which leaves when the facts below are durable.

@@ -62,7 +62,7 @@ public enum SimulationCoverage {
     }
     + [
       "renewConversation", "learn", "forget", "launch", "stop", "kill", "forgetGraph", "fetch",
-      "dropFetch", "grant", "keep", "letGo",
+      "dropFetch", "deliver", "grant", "keep", "letGo",
     ].map {
       "worker \($0)"
     }

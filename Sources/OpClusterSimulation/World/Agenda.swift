@@ -22,6 +22,7 @@ enum Happening: Sendable {
   case guardLooks(worker: Int, life: Int)
   /// A holder may give a worker what it wants.
   case fetchTries(worker: Int, life: Int, StoredContent, tries: Int)
+  case deliveryTries(worker: Int, life: Int, ContentDelivery, tries: Int)
   /// A store makes room.
   case contentLeaves(worker: Int, ContentDigest)
   /// The store finds that the bytes are not what they were.

@@ -16,12 +16,19 @@ extension World {
     return ContentSource(endpoint: name, key: key)
   }
 
+  /// Whether nobody can connect to a worker's store: it is behind a firewall. Not the first one.
+  private func isFirewalled(_ at: Int) -> Bool {
+    var chance = draw(.store, -3, at)
+    return at > 0 && chance.percent(35)
+  }
+
   /// Tells a new process what its disk has.
   func lookIntoStore(_ at: Int) {
     guard workers[at].core?.identity.store != nil else { return }
     workers[at].store.kept = Set(workers[at].store.contents.keys)
     workers[at].store.fetches = [:]
     workers[at].store.grants = [:]
+    workers[at].store.writers = [:]
     for digest in workers[at].store.contents.keys.sorted() {
       guard let content = workers[at].store.contents[digest] else { continue }
       workers[at].inbox.append(.gained(content))
@@ -122,12 +129,13 @@ extension World {
       let sources = workers[at].store.fetches[content.digest]
     else { return false }
     let reader = core.identity.store?.key ?? []
-    let reached = workers.filter { holder in
-      holder.core != nil && sources.contains { $0.endpoint == holder.name }
+    let reached = workers.indices.filter { holder in
+      workers[holder].core != nil && !isFirewalled(holder)
+        && sources.contains { $0.endpoint == workers[holder].name }
     }
     let isGiven = reached.contains { holder in
-      holder.store.contents[content.digest] != nil
-        && holder.store.grants[reader]?.contains(content.digest) == true
+      workers[holder].store.contents[content.digest] != nil
+        && workers[holder].store.grants[reader]?.contains(content.digest) == true
     }
     if isGiven {
       gain(content, at)
@@ -143,9 +151,41 @@ extension World {
     return true
   }
 
+  /// A holder leaves a content with another worker.
+  func deliver(_ delivery: ContentDelivery, _ at: Int) { planDelivery(delivery, at, tries: 0) }
+
+  private func planDelivery(_ delivery: ContentDelivery, _ at: Int, tries: Int) {
+    var chance = draw(.transfer)
+    agenda.plan(
+      .deliveryTries(worker: at, life: workers[at].life, delivery, tries: tries),
+      at: now + chance.milliseconds(1, tries == 0 ? 50 : 1_500))
+  }
+
+  /// The target takes it if it is there and was told of the holder, which may come later. Returns
+  /// the worker that learns something.
+  func tryDelivery(_ delivery: ContentDelivery, _ at: Int, life: Int, tries: Int) -> Int? {
+    guard let core = workers[at].core, workers[at].life == life else { return nil }
+    let key = core.identity.store?.key ?? []
+    let target = workers.indices.first { other in
+      workers[other].core?.identity.store == delivery.to && !isFirewalled(other)
+        && workers[other].store.writers[key]?.contains(delivery.content.digest) == true
+    }
+    let isHere = workers[at].store.contents[delivery.content.digest] != nil
+    if let target, isHere {
+      gain(delivery.content, target)
+      return target
+    }
+    if isHere, tries < 5 {
+      planDelivery(delivery, at, tries: tries + 1)
+      return nil
+    }
+    workers[at].inbox.append(.undelivered(FailedDelivery(delivery, isUnreached: isHere)))
+    return at
+  }
+
   /// Tells the oracle of the attempts that end without processes, before the worker learns it.
-  func noteMissed(_ content: StoredContent, _ at: Int) {
-    for attempt in workers[at].core?.attempts(waitingFor: content.digest) ?? []
+  func noteMissed(_ digest: ContentDigest, _ at: Int) {
+    for attempt in workers[at].core?.attempts(waitingFor: digest) ?? []
     where foreign[workers[at].session] == nil {
       ledger.ended(attempt, .neverStarted, at: workers[at].session)
     }

@@ -61,6 +61,10 @@ extension World {
     case .guardLooks(let worker, let life): checkLease(worker, life: life)
     case .fetchTries(let worker, let life, let content, let tries):
       if tryFetch(content, worker, life: life, tries: tries) { planWorkerTurn(worker, now) }
+    case .deliveryTries(let worker, let life, let delivery, let tries):
+      if let learner = tryDelivery(delivery, worker, life: life, tries: tries) {
+        planWorkerTurn(learner, now)
+      }
     case .contentRots(let worker, let digest):
       if rotContent(digest, worker) { planWorkerTurn(worker, now) }
     case .contentLeaves(let worker, let digest):

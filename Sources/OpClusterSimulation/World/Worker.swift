@@ -13,6 +13,8 @@ struct SimulatedStore {
   var kept: Set<ContentDigest> = []
   /// What others may read, by reader.
   var grants: [[UInt8]: Set<ContentDigest>] = [:]
+  /// What others may leave in it, by their keys.
+  var writers: [[UInt8]: Set<ContentDigest>] = [:]
   /// What the worker wants, and from whom.
   var fetches: [ContentDigest: [ContentSource]] = [:]
 }
@@ -63,6 +65,7 @@ struct Worker {
     case gained(StoredContent)
     case lost(ContentDigest)
     case missed(StoredContent, ContentMiss)
+    case undelivered(FailedDelivery)
   }
   struct Process {
     var attempt: AttemptID

@@ -127,8 +127,8 @@ extension World {
       case .gained(let content): apply(.contentsGained([content]), at)
       case .lost(let digest): apply(.contentsLost([digest]), at)
       case .missed(let content, let miss):
-        if miss != .holdersChanged { noteMissed(content, at) }
         apply(.contentMissed(content, "nobody gives it", miss), at)
+      case .undelivered(let failed): apply(.undelivered([failed]), at)
       }
     }
   }
@@ -147,6 +147,9 @@ extension World {
       guard orders.conversation == workers[at].core?.conversation else { return }
       workers[at].heardWordOf = max(workers[at].heardWordOf, saidAt)
       workers[at].heardAt = workers[at].clock(now)
+      for digest in orders.unobtainable where workers[at].core?.cannotReach(digest) == true {
+        noteMissed(digest, at)
+      }
     case .refused, .logRequest: break
     }
   }
@@ -207,11 +210,15 @@ extension World {
     case .forgetGraph: break
     case .fetch(let content, let sources): fetch(content, from: sources, at)
     case .dropFetch(let digest): workers[at].store.fetches[digest] = nil
+    case .deliver(let deliveries): for delivery in deliveries { deliver(delivery, at) }
     case .grant(let grants):
-      for grant in grants where !grant.mayWrite {
-        workers[at].store.grants[grant.reader, default: []].insert(grant.digest)
+      for grant in grants {
+        let name = grant.mayWrite ? \SimulatedStore.writers : \SimulatedStore.grants
+        workers[at].store[keyPath: name][grant.reader, default: []].insert(grant.digest)
       }
-    case .revoke(let key): workers[at].store.grants[key] = nil
+    case .revoke(let key):
+      workers[at].store.grants[key] = nil
+      workers[at].store.writers[key] = nil
     case .keep(let digests):
       for digest in digests where workers[at].store.contents[digest] != nil {
         workers[at].store.kept.insert(digest)

@@ -368,6 +368,43 @@ nonisolated struct ProtoWorkerReport: @unchecked Sendable {
     set {_uniqueStorage()._lost = newValue}
   }
 
+  /// What it waits for and cannot fetch, with the holders that it was told of and does not reach; and
+  /// their sizes.
+  var unreached: ProtoContentHolders {
+    get {_storage._unreached ?? ProtoContentHolders()}
+    set {_uniqueStorage()._unreached = newValue}
+  }
+  /// Returns true if `unreached` has been explicitly set.
+  var hasUnreached: Bool {_storage._unreached != nil}
+  /// Clears the value of `unreached`. Subsequent reads from it will return its default value.
+  mutating func clearUnreached() {_uniqueStorage()._unreached = nil}
+
+  var unreachedSizes: [UInt64] {
+    get {_storage._unreachedSizes}
+    set {_uniqueStorage()._unreachedSizes = newValue}
+  }
+
+  /// Deliveries that it was told to make and that have failed; one source each, where they went.
+  var undelivered: ProtoContentHolders {
+    get {_storage._undelivered ?? ProtoContentHolders()}
+    set {_uniqueStorage()._undelivered = newValue}
+  }
+  /// Returns true if `undelivered` has been explicitly set.
+  var hasUndelivered: Bool {_storage._undelivered != nil}
+  /// Clears the value of `undelivered`. Subsequent reads from it will return its default value.
+  mutating func clearUndelivered() {_uniqueStorage()._undelivered = nil}
+
+  var undeliveredSizes: [UInt64] {
+    get {_storage._undeliveredSizes}
+    set {_uniqueStorage()._undeliveredSizes = newValue}
+  }
+
+  /// One for each of them: whether that store cannot be connected to from here.
+  var undeliveredUnreached: [Bool] {
+    get {_storage._undeliveredUnreached}
+    set {_uniqueStorage()._undeliveredUnreached = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum Kind: SwiftProtobuf.Enum, Swift.CaseIterable {
@@ -709,6 +746,29 @@ nonisolated struct ProtoWorkerOrders: @unchecked Sendable {
     set {_uniqueStorage()._copySizes = newValue}
   }
 
+  /// What it is to leave in the store of another worker, which cannot fetch it from here: one source
+  /// each, that store; with their sizes.
+  var deliveries: ProtoContentHolders {
+    get {_storage._deliveries ?? ProtoContentHolders()}
+    set {_uniqueStorage()._deliveries = newValue}
+  }
+  /// Returns true if `deliveries` has been explicitly set.
+  var hasDeliveries: Bool {_storage._deliveries != nil}
+  /// Clears the value of `deliveries`. Subsequent reads from it will return its default value.
+  mutating func clearDeliveries() {_uniqueStorage()._deliveries = nil}
+
+  var deliverySizes: [UInt64] {
+    get {_storage._deliverySizes}
+    set {_uniqueStorage()._deliverySizes = newValue}
+  }
+
+  /// What it said that it cannot reach and will not get, 32 bytes each: who waits for it cannot start
+  /// here.
+  var unobtainable: Data {
+    get {_storage._unobtainable}
+    set {_uniqueStorage()._unobtainable = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -725,6 +785,7 @@ nonisolated struct ProtoContentHolders: Sendable {
   var digests: Data = Data()
 
   /// count[i] entries of `source` belong to the i-th digest: positions in `sources`, the best first.
+  /// 0, to a worker that reaches no holder: nobody has it any more.
   var count: [UInt32] = []
 
   var source: [UInt32] = []
@@ -1523,7 +1584,7 @@ nonisolated extension ProtoConversation: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerReport"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{3}orders_taken\0\u{1}kinds\0\u{1}attempts\0\u{3}result_at\0\u{1}results\0\u{3}progress_fraction\0\u{3}progress_text\0\u{1}leaving\0\u{1}unkillable\0\u{3}unkillable_demand\0\u{1}held\0\u{1}lost\0\u{c}\u{f}\u{11}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{3}orders_taken\0\u{1}kinds\0\u{1}attempts\0\u{3}result_at\0\u{1}results\0\u{3}progress_fraction\0\u{3}progress_text\0\u{1}leaving\0\u{1}unkillable\0\u{3}unkillable_demand\0\u{1}held\0\u{1}lost\0\u{1}unreached\0\u{3}unreached_sizes\0\u{1}undelivered\0\u{3}undelivered_sizes\0\u{3}undelivered_unreached\0\u{c}\u{14}\u{c}")
 
   fileprivate class _StorageClass {
     @safe @exclusivity(unchecked) var _conversation: ProtoConversation? = nil
@@ -1540,6 +1601,11 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
     @safe @exclusivity(unchecked) var _unkillableDemand: ProtoResources? = nil
     @safe @exclusivity(unchecked) var _held: ProtoContents? = nil
     @safe @exclusivity(unchecked) var _lost: Data = Data()
+    @safe @exclusivity(unchecked) var _unreached: ProtoContentHolders? = nil
+    @safe @exclusivity(unchecked) var _unreachedSizes: [UInt64] = []
+    @safe @exclusivity(unchecked) var _undelivered: ProtoContentHolders? = nil
+    @safe @exclusivity(unchecked) var _undeliveredSizes: [UInt64] = []
+    @safe @exclusivity(unchecked) var _undeliveredUnreached: [Bool] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1564,6 +1630,11 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
       _unkillableDemand = source._unkillableDemand
       _held = source._held
       _lost = source._lost
+      _unreached = source._unreached
+      _unreachedSizes = source._unreachedSizes
+      _undelivered = source._undelivered
+      _undeliveredSizes = source._undeliveredSizes
+      _undeliveredUnreached = source._undeliveredUnreached
     }
   }
 
@@ -1596,6 +1667,11 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
         case 12: try { try decoder.decodeSingularMessageField(value: &_storage._unkillableDemand) }()
         case 13: try { try decoder.decodeSingularMessageField(value: &_storage._held) }()
         case 14: try { try decoder.decodeSingularBytesField(value: &_storage._lost) }()
+        case 15: try { try decoder.decodeSingularMessageField(value: &_storage._unreached) }()
+        case 16: try { try decoder.decodeRepeatedUInt64Field(value: &_storage._unreachedSizes) }()
+        case 17: try { try decoder.decodeSingularMessageField(value: &_storage._undelivered) }()
+        case 18: try { try decoder.decodeRepeatedUInt64Field(value: &_storage._undeliveredSizes) }()
+        case 19: try { try decoder.decodeRepeatedBoolField(value: &_storage._undeliveredUnreached) }()
         default: break
         }
       }
@@ -1650,6 +1726,21 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
       if !_storage._lost.isEmpty {
         try visitor.visitSingularBytesField(value: _storage._lost, fieldNumber: 14)
       }
+      try { if let v = _storage._unreached {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 15)
+      } }()
+      if !_storage._unreachedSizes.isEmpty {
+        try visitor.visitPackedUInt64Field(value: _storage._unreachedSizes, fieldNumber: 16)
+      }
+      try { if let v = _storage._undelivered {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+      } }()
+      if !_storage._undeliveredSizes.isEmpty {
+        try visitor.visitPackedUInt64Field(value: _storage._undeliveredSizes, fieldNumber: 18)
+      }
+      if !_storage._undeliveredUnreached.isEmpty {
+        try visitor.visitPackedBoolField(value: _storage._undeliveredUnreached, fieldNumber: 19)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1673,6 +1764,11 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._unkillableDemand != rhs_storage._unkillableDemand {return false}
         if _storage._held != rhs_storage._held {return false}
         if _storage._lost != rhs_storage._lost {return false}
+        if _storage._unreached != rhs_storage._unreached {return false}
+        if _storage._unreachedSizes != rhs_storage._unreachedSizes {return false}
+        if _storage._undelivered != rhs_storage._undelivered {return false}
+        if _storage._undeliveredSizes != rhs_storage._undeliveredSizes {return false}
+        if _storage._undeliveredUnreached != rhs_storage._undeliveredUnreached {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -1908,7 +2004,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerOrders"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{1}heard\0\u{1}commit\0\u{1}holders\0\u{1}grants\0\u{1}released\0\u{1}revoked\0\u{1}retained\0\u{1}copies\0\u{3}copy_sizes\0\u{c}\u{16}\u{a}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{1}heard\0\u{1}commit\0\u{1}holders\0\u{1}grants\0\u{1}released\0\u{1}revoked\0\u{1}retained\0\u{1}copies\0\u{3}copy_sizes\0\u{1}deliveries\0\u{3}delivery_sizes\0\u{1}unobtainable\0\u{c}\u{19}\u{7}")
 
   fileprivate class _StorageClass {
     @safe @exclusivity(unchecked) var _conversation: ProtoConversation? = nil
@@ -1932,6 +2028,9 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
     @safe @exclusivity(unchecked) var _retained: Data = Data()
     @safe @exclusivity(unchecked) var _copies: Data = Data()
     @safe @exclusivity(unchecked) var _copySizes: [UInt64] = []
+    @safe @exclusivity(unchecked) var _deliveries: ProtoContentHolders? = nil
+    @safe @exclusivity(unchecked) var _deliverySizes: [UInt64] = []
+    @safe @exclusivity(unchecked) var _unobtainable: Data = Data()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1963,6 +2062,9 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
       _retained = source._retained
       _copies = source._copies
       _copySizes = source._copySizes
+      _deliveries = source._deliveries
+      _deliverySizes = source._deliverySizes
+      _unobtainable = source._unobtainable
     }
   }
 
@@ -2002,6 +2104,9 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
         case 19: try { try decoder.decodeSingularBytesField(value: &_storage._retained) }()
         case 20: try { try decoder.decodeSingularBytesField(value: &_storage._copies) }()
         case 21: try { try decoder.decodeRepeatedUInt64Field(value: &_storage._copySizes) }()
+        case 22: try { try decoder.decodeSingularMessageField(value: &_storage._deliveries) }()
+        case 23: try { try decoder.decodeRepeatedUInt64Field(value: &_storage._deliverySizes) }()
+        case 24: try { try decoder.decodeSingularBytesField(value: &_storage._unobtainable) }()
         default: break
         }
       }
@@ -2077,6 +2182,15 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
       if !_storage._copySizes.isEmpty {
         try visitor.visitPackedUInt64Field(value: _storage._copySizes, fieldNumber: 21)
       }
+      try { if let v = _storage._deliveries {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
+      } }()
+      if !_storage._deliverySizes.isEmpty {
+        try visitor.visitPackedUInt64Field(value: _storage._deliverySizes, fieldNumber: 23)
+      }
+      if !_storage._unobtainable.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._unobtainable, fieldNumber: 24)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2107,6 +2221,9 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._retained != rhs_storage._retained {return false}
         if _storage._copies != rhs_storage._copies {return false}
         if _storage._copySizes != rhs_storage._copySizes {return false}
+        if _storage._deliveries != rhs_storage._deliveries {return false}
+        if _storage._deliverySizes != rhs_storage._deliverySizes {return false}
+        if _storage._unobtainable != rhs_storage._unobtainable {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -36,6 +36,16 @@ extension WorkerReport: WireConvertible {
     if unkillableDemand != .none { proto.unkillableDemand = ProtoResources(unkillableDemand) }
     if !held.isEmpty { proto.held = ProtoContents(held) }
     if !lost.isEmpty { proto.lost = column(lost) }
+    if !unreached.isEmpty {
+      proto.unreached = ProtoContentHolders(
+        unreached.map { ContentHolders(digest: $0.content.digest, sources: $0.sources) })
+      proto.unreachedSizes = unreached.map { UInt64(clamping: $0.content.size) }
+    }
+    if !undelivered.isEmpty {
+      proto.undelivered = ProtoContentHolders(undelivered.map(\.delivery))
+      proto.undeliveredSizes = undelivered.map(\.delivery).sizes
+      proto.undeliveredUnreached = undelivered.map(\.isUnreached)
+    }
     return proto
   }
 
@@ -50,6 +60,19 @@ extension WorkerReport: WireConvertible {
     unkillableDemand = try proto.unkillableDemand.words("report.unkillable_demand")
     held = try proto.held.words(Limits.entriesPerMessage, "report.held")
     lost = try digests(proto.lost, Limits.entriesPerMessage, "report.lost")
+    let sources = try proto.unreached.words(Limits.entriesPerMessage)
+    unreached = zip(
+      try contents(
+        proto.unreached.digests, proto.unreachedSizes, Limits.entriesPerMessage,
+        "report.unreached"), sources
+    ).map { UnreachedContent($0, from: $1.sources) }
+    let failed = try proto.undelivered.deliveries(
+      proto.undeliveredSizes, Limits.entriesPerMessage, "report.undelivered")
+    try checkEqual(
+      proto.undeliveredUnreached.count, failed.count, "report.undelivered_unreached")
+    undelivered = zip(failed, proto.undeliveredUnreached).map {
+      FailedDelivery($0, isUnreached: $1)
+    }
   }
 }
 

@@ -24,6 +24,7 @@ extension WorkerLoop {
     case .kill(let attempt): attempts.kill(attempt)
     case .fetch(let content, let sources): store?.fetch(content, from: sources)
     case .dropFetch(let digest): store?.drop(digest)
+    case .deliver(let deliveries): store?.deliver(deliveries)
     case .grant(let grants): store?.grant(grants, at: now)
     case .revoke(let key): store?.revoke(key)
     case .keep(let digests): store?.keep(digests)

@@ -323,6 +323,7 @@ final class WorkerLoop {
       case .missed(let content, let failure):
         oversight.figures.noteMissed()
         apply(.contentMissed(content, failure.description, failure.miss))
+      case .undelivered(let deliveries): apply(.undelivered(deliveries))
       }
     }
   }

@@ -19,6 +19,7 @@ enum StoreNews: Sendable {
   case found(StoredContent)
   case lost([ContentDigest])
   case missed(StoredContent, FetchFailure)
+  case undelivered([FailedDelivery])
 }
 
 final class WorkerStore {
@@ -32,6 +33,7 @@ final class WorkerStore {
   var usage: (bytes: Int64, kept: Int64, promised: Int64, limit: Int64) { store.usage }
   private let server: ContentServer
   private let fetcher: ContentFetcher
+  private let deliveries: StoreDeliveries
   private let logger: Logger
 
   /// Opens the store, and listens. nil: it is switched off, or there is no address for it.
@@ -74,6 +76,11 @@ final class WorkerStore {
       }
       fetcher = try ContentFetcher(into: store, keys: keys, logger: logger) { content, failure in
         _ = news.post(failure.map { .missed(content, $0) } ?? .gained(content))
+      }
+      deliveries = StoreDeliveries(
+        from: store, keys: keys, bytesPerSecond: configuration.uploadBytesPerSecond
+      ) { failed in
+        _ = news.post(.undelivered(failed))
       }
     } catch {
       throw .machine(error)
@@ -163,6 +170,7 @@ final class WorkerStore {
   }
 
   func drop(_ digest: ContentDigest) { fetcher.drop(digest) }
+  func deliver(_ deliveries: [ContentDelivery]) { self.deliveries.deliver(deliveries) }
   /// Of those that are gone the coordinator hears as lost.
   func keep(_ digests: [ContentDigest]) { for digest in digests { _ = store.keep(digest) } }
   func letGo(_ digests: [ContentDigest]) { for digest in digests { store.letGo(digest) } }
@@ -185,6 +193,7 @@ final class WorkerStore {
   func end() {
     server.end()
     fetcher.end()
+    deliveries.end()
   }
 }
 
@@ -193,6 +202,6 @@ extension FetchFailure {
   var miss: ContentMiss {
     if isNewsOfHolders { return .holdersChanged }
     if case .store(let problem) = self, problem.isLackOfRoom { return .storeFull }
-    return .unreachable
+    return self == .unreachable ? .unreachable : .failed
   }
 }

@@ -1,7 +1,9 @@
-// The rows of section files: F64 and F69. Hosts share no disk, and workers die with theirs.
+// The rows of section files: F64, F69 and F70. Hosts share no disk, workers die with theirs, and
+// some cannot be connected to.
 
 import FoundationEssentials
 import Glibc
+import OpClusterClient
 import OpClusterModel
 import RealCluster
 import Synchronization
@@ -17,6 +19,10 @@ let fileRows: [FaultRow] = [
     injection:
       "KILL of one of three workers that share no disk, its store removed, during other work",
     isShort: true, run: lostPictures),
+  FaultRow(
+    number: "F70", name: "stores that nobody can connect to", promise: "G41 S154",
+    injection: "packets to the port of one worker's store are dropped, then of two",
+    needs: [.ownNamespaces], isShort: true, run: closedStores),
 ]
 
 /// A recorded workflow whose files travel leaves the same bytes, whatever is killed meanwhile.
@@ -246,4 +252,84 @@ extension Cluster {
     if status != 0 { throw Trouble("opbatch \(words[0]): \(status), \(program.error)") }
     return program.output
   }
+}
+
+/// F70: what one worker left comes to another that cannot connect to it.
+private func closedStores(_ trial: Trial) async throws {
+  let hosts = Hosts(workers: 3)
+  var shape = try hosts.shape(of: trial)
+  let port: UInt16 = 7_000
+  shape.workerFlags = [[String]](repeating: ["--store-address", "tcp://*:\(port)"], count: 3)
+  let lines = trial.scale.isShort ? 200_000 : 20_000_000
+  // So slow that it is seen on its way.
+  shape.workerFlags[0] += ["--upload-limit", "\(lines * 2)"]
+  try await Cluster.with(shape) { cluster in
+    // A refusal takes no time; a packet that is dropped takes the patience of those who wait.
+    for (round, closed) in ["w1", "w1", "w2", "w2"].enumerated() {
+      if round % 2 == 0 {
+        try await hosts.close(port: port, of: closed, isSilent: !trial.scale.isShort)
+        trial.injected("packets to the store of \(closed) are dropped")
+      }
+      let start = Moment.now
+      let why = try await carry(lines + round, round, on: cluster, trial)
+      let seconds = Moment.now.seconds(since: start)
+      trial.note("round \(round + 1): \(Moment.text(seconds)) s, \(why.count) ways seen")
+      // Of each kind the first search takes its time; from then on it is known.
+      if round % 2 == 0 {
+        trial.expect(
+          why.contains { $0.contains("cannot connect to who has it") },
+          "S154: round \(round + 1): nobody said how the file comes: \(why)")
+      } else if closed == "w2" {
+        trial.expect(
+          !why.contains { $0.contains("w1 sends it there") },
+          "S154: round \(round + 1): what is known to fail was tried again: \(why)")
+      }
+    }
+  }
+}
+
+/// Has a file made at `w1` and read at `w2`; returns what was said of the reader meanwhile.
+private func carry(
+  _ lines: Int, _ round: Int, on cluster: Cluster, _ trial: Trial
+) async throws -> Set<String> {
+  let graph = """
+    version: 1
+    operations:
+      make:
+        run: seq \(lines) > data && echo \(round) >> \(cluster.folder)/made
+        outputs: {files: {data: data}}
+        require: {worker: w1}
+      read:
+        needs: {make: {files: [data]}}
+        run: sha256sum < "$OP_INPUTS/make/data" > \(cluster.folder)/read-\(round)
+        require: {worker: w2}
+
+    """
+  let path = "\(cluster.folder)/graph.yaml"
+  try write(graph, to: path)
+  let said = try await cluster.opbatch("submit", path, "-o", "name")
+  guard said.status == 0, let id = UInt32(said.output.filter(\.isNumber)) else {
+    throw Trouble("submit: \(said.status) \(said.output) \(said.error)")
+  }
+  let connection = try await cluster.reach()
+  var why: Set<String> = []
+  try await eventually("the file of round \(round + 1) is read", within: .seconds(180)) {
+    for line in try await cluster.opbatch("why", "\(id)/read").output.split(separator: "\n")
+    where line.contains("connect") {
+      why.insert(String(line))
+    }
+    return try await connection.graphs(.graph(GraphID(id))).first.map(\.state) != .running
+  }
+  let state = try await connection.graphs(.graph(GraphID(id))).first?.state
+  await connection.close()
+  trial.expect(state == .succeeded, "G41: round \(round + 1) did not succeed")
+  let sum = "\(cluster.folder)/sum"
+  try await Surroundings.run(
+    "sh", "-c", "seq \(lines) | sha256sum > \(sum)", in: cluster.folder)
+  trial.expect(
+    text(of: "\(cluster.folder)/read-\(round)") == text(of: sum), "G41: other bytes were read")
+  trial.expect(
+    text(of: "\(cluster.folder)/made").split(separator: "\n").count == round + 1,
+    "G42: the file was made again")
+  return why
 }

@@ -35,6 +35,15 @@ struct Hosts: Sendable {
       "ip", "-n", "\(name)\(worker)", "link", "set", "cable", isUp ? "up" : "down", in: "/tmp")
   }
 
+  /// Nobody can connect to a port of a worker any more; it still connects to others.
+  ///
+  /// - Parameter isSilent: The packets are dropped; else they are refused.
+  func close(port: UInt16, of worker: String, isSilent: Bool) async throws {
+    try await Surroundings.run(
+      "ip", "-n", "\(name)c", "rule", "add", "to", "10.231.\(worker.dropFirst()).2", "ipproto",
+      "tcp", "dport", "\(port)", isSilent ? "blackhole" : "prohibit", in: "/tmp")
+  }
+
   /// Without another view of the mounts: the worker needs its cgroups.
   private func entering(_ host: String) -> [String] {
     [Surroundings.program("nsenter") ?? "nsenter", "--net=/run/netns/\(name)\(host)"]

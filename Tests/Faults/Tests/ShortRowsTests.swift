@@ -10,7 +10,7 @@ import Testing
   static let numbers = [
     "F1", "F2", "F5", "F6", "F7", "F8", "F12", "F13", "F16", "F17", "F22", "F24", "F31", "F34",
     "F44", "F46", "F47", "F49", "F52", "F53", "F58", "F59", "F61", "F62", "F63", "F64", "F65",
-    "F66", "F67", "F68", "F69", "G23", "X1", "X2", "X3", "X4", "X5", "X6",
+    "F66", "F67", "F68", "F69", "F70", "G23", "X1", "X2", "X3", "X4", "X5", "X6",
   ]
 
   /// As root, mounts of a row vanish with its process.
