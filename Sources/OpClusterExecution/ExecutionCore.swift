@@ -129,7 +129,7 @@ public struct ExecutionCore: Sendable {
       switch miss {
       case .holdersChanged: giveBackReaders(of: content.digest, at: now, into: &effects)
       case .storeFull: missed(content, .storeFull, reason, at: now, into: &effects)
-      case .unreachable: noteUnreached(content, reason)
+      case .unreachable: noteUnreached(content, reason, at: now, into: &effects)
       case .failed: missed(content, .cannotStart, reason, at: now, into: &effects)
       }
     case .undelivered(let deliveries): contents.addUndelivered(deliveries)

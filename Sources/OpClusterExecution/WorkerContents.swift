@@ -228,8 +228,14 @@ extension ExecutionCore {
   }
 
   /// None of those who have a content can be reached. Who waits for it goes on waiting: others may
-  /// bring it.
-  mutating func noteUnreached(_ content: StoredContent, _ reason: String) {
+  /// bring it, to a worker that has a store.
+  mutating func noteUnreached(
+    _ content: StoredContent, _ reason: String, at now: Instant,
+    into effects: inout [ExecutionEffect]
+  ) {
+    guard mayStoreOutputs else {
+      return missed(content, .cannotStart, reason, at: now, into: &effects)
+    }
     contents.endCopy(content.digest, hasCome: false)
     let waiting = (contents.fetches[content.digest] ?? []).filter(waitsForContents)
     if waiting.isEmpty {

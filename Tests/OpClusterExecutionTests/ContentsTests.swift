@@ -125,6 +125,18 @@ import Testing
     #expect(rig.trace() == [])
   }
 
+  @Test(.checks("S154")) func withoutAStoreNothingCanBeBrought() throws {
+    var rig = Rig()
+    rig.welcome()
+    rig.order { $0.templates = [Rig.template(work: .call(OperationType(name: "t")))] }
+    _ = rig.trace()
+    let content = try Self.content(1, size: 10)
+    rig.order { $0.dispatches = [Self.dispatch(0, reading: [content])] }
+    #expect(rig.trace() == ["fetch 10 from "])
+    rig.apply(.contentMissed(content, "they cannot be reached", .unreachable))
+    #expect(rig.trace() == ["report 2: finished 0 cannotStart"])
+  }
+
   /// The coordinator knew that nobody can be reached, and found somebody before the search ended.
   @Test(.checks("S154")) func aHolderIsFoundDuringTheSearch() throws {
     var rig = Self.rig()

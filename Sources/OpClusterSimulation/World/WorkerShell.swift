@@ -127,6 +127,10 @@ extension World {
       case .gained(let content): apply(.contentsGained([content]), at)
       case .lost(let digest): apply(.contentsLost([digest]), at)
       case .missed(let content, let miss):
+        // Without a store nobody can bring it.
+        if miss == .unreachable, workers[at].core?.mayStoreOutputs == false {
+          noteMissed(content.digest, at)
+        }
         apply(.contentMissed(content, "nobody gives it", miss), at)
       case .undelivered(let failed): apply(.undelivered([failed]), at)
       }

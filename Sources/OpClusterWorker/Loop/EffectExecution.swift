@@ -22,7 +22,11 @@ extension WorkerLoop {
       start(launch)
     case .stop(let attempt): attempts.stop(attempt)
     case .kill(let attempt): attempts.kill(attempt)
-    case .fetch(let content, let sources): store?.fetch(content, from: sources)
+    case .fetch(let content, let sources):
+      guard let store else {
+        return apply(.contentMissed(content, "it has no store", .failed))
+      }
+      store.fetch(content, from: sources)
     case .dropFetch(let digest): store?.drop(digest)
     case .deliver(let deliveries): store?.deliver(deliveries)
     case .grant(let grants): store?.grant(grants, at: now)
