@@ -29,6 +29,8 @@ extension WorldScript {
     if plan.contentPercent > 0 { lines.append("contents \(plan.contentPercent)") }
     if plan.lostDiskPercent > 0 { lines.append("lost-disks \(plan.lostDiskPercent)") }
     if plan.contentRotPercent > 0 { lines.append("content-rot \(plan.contentRotPercent)") }
+    if plan.closedStorePercent > 0 { lines.append("closed-stores \(plan.closedStorePercent)") }
+    if plan.fullStorePercent > 0 { lines.append("full-stores \(plan.fullStorePercent)") }
     lines.append("turmoil \(plan.turmoil.nanoseconds)")
     lines.append("silent \(plan.silentReconnects)")
     for mishap in mishaps {
@@ -175,6 +177,8 @@ extension WorldScript {
     case "contents": return set(\.plan.contentPercent, number(0), 0...100)
     case "lost-disks": return set(\.plan.lostDiskPercent, number(0), 0...100)
     case "content-rot": return set(\.plan.contentRotPercent, number(0), 0...100)
+    case "closed-stores": return set(\.plan.closedStorePercent, number(0), 0...100)
+    case "full-stores": return set(\.plan.fullStorePercent, number(0), 0...100)
     case "turmoil":
       guard let length = number(0), length >= 0 else { return false }
       plan.turmoil = Span(nanoseconds: length)

@@ -16,10 +16,10 @@ extension World {
     return ContentSource(endpoint: name, key: key)
   }
 
-  /// Whether nobody can connect to a worker's store: it is behind a firewall. Not the first one.
+  /// Whether nobody can connect to a worker's store: it is behind a firewall.
   private func isFirewalled(_ at: Int) -> Bool {
     var chance = draw(.store, -3, at)
-    return at > 0 && chance.percent(35)
+    return at > 0 && chance.percent(plan.closedStorePercent)
   }
 
   /// Tells a new process what its disk has.
@@ -137,9 +137,13 @@ extension World {
       workers[holder].store.contents[content.digest] != nil
         && workers[holder].store.grants[reader]?.contains(content.digest) == true
     }
-    if isGiven {
+    var chance = draw(.transfer)
+    if isGiven, chance.percent(plan.fullStorePercent) {
+      workers[at].store.fetches[content.digest] = nil
+      workers[at].inbox.append(.missed(content, .storeFull))
+    } else if isGiven {
       gain(content, at)
-    } else if tries < 10 {
+    } else if tries < (reached.isEmpty ? 3 : 10) {
       planFetch(content, at, tries: tries + 1)
       return false
     } else {

@@ -70,6 +70,10 @@ struct Plan: Sendable, Equatable {
   var lostDiskPercent = 0
   /// The percentage of contents whose bytes change in a store, soon after they have come.
   var contentRotPercent = 0
+  /// The percentage of workers to whose stores nobody can connect; never the first one.
+  var closedStorePercent = 0
+  /// The percentage of contents for which a reader's store has no room.
+  var fullStorePercent = 0
 
   /// In microseconds.
   struct Latency: Sendable, Equatable {
@@ -105,6 +109,8 @@ struct Plan: Sendable, Equatable {
       contentPercent = lack.pick([30, 100])
       lostDiskPercent = lack.pick([0, 30, 70])
       contentRotPercent = lack.pick([0, 10, 50])
+      closedStorePercent = lack.pick([0, 60, 100])
+      fullStorePercent = lack.pick([0, 0, 0, 10])
     }
   }
 
@@ -124,6 +130,7 @@ struct Plan: Sendable, Equatable {
     silentReconnects = 0
     unablePercent = 0
     contentRotPercent = 0
+    fullStorePercent = 0
   }
 
   /// At least the first worker meets it, so that everything can end.

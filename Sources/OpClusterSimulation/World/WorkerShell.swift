@@ -128,9 +128,8 @@ extension World {
       case .lost(let digest): apply(.contentsLost([digest]), at)
       case .missed(let content, let miss):
         // Without a store nobody can bring it.
-        if miss == .unreachable, workers[at].core?.mayStoreOutputs == false {
-          noteMissed(content.digest, at)
-        }
+        let isBrought = miss == .unreachable && workers[at].core?.mayStoreOutputs == true
+        if miss != .holdersChanged, !isBrought { noteMissed(content.digest, at) }
         apply(.contentMissed(content, "nobody gives it", miss), at)
       case .undelivered(let failed): apply(.undelivered([failed]), at)
       }
