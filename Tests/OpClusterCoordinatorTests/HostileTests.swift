@@ -14,10 +14,12 @@ import Testing
 
 @Suite struct HostileTests {
   /// One that behaves, before and after.
-  private struct Others {
+  private final class Others {
     let client: TestClient
-    let worker: TestWorker
+    private(set) var worker: TestWorker
+    private let service: Service
     init(_ service: Service) throws {
+      self.service = service
       client = try TestClient(service)
       worker = try TestWorker(service, name: "good", session: 77)
     }
@@ -52,11 +54,12 @@ import Testing
       Issue.record("nobody is served after \(what)", sourceLocation: sourceLocation)
     }
 
-    /// A worker that was lost there, since nobody let it speak, comes back, as every worker does.
+    /// A worker that was lost there, since nobody let it speak, comes back as every worker does: on a
+    /// connection of its own, since the former one may be at its end.
     private func sayHelloAgain() throws {
       guard case .workers(let rows) = try client.ask(.workers) else { return }
       let isConnected = rows.contains { $0.name == worker.name && $0.state == .connected }
-      if !isConnected { try worker.hello(session: 77) }
+      if !isConnected { worker = try TestWorker(service, name: worker.name, session: 77) }
     }
   }
 

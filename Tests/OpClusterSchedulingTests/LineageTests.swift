@@ -89,6 +89,25 @@ import Testing
     #expect(restored.brokenInvariant() == nil)
   }
 
+  /// What runs again for a barrier stands before it, also where the content comes back meanwhile.
+  @Test(.checks("S77")) func aBarrierWaitsForWhatRunsAgain() throws {
+    var world = Self.world()
+    world.ask(.submit(Self.chain { $0.templates[2].isBarrier = true }))
+    try Self.lost(&world)
+    Self.wait(&world)
+    #expect(world.scheduler.graphs.numbers == [1, 2, 3])
+    world.workers[0].held = [try Self.content(2)]
+    world.report(0)
+    #expect(world.worker(of: operation(1, 2)) == nil)
+    try Self.run(operation(3, 0), leaving: Self.content(1), &world)
+    #expect(world.worker(of: operation(1, 2)) == nil)
+    try Self.run(operation(2, 0), leaving: Self.content(2), &world)
+    #expect(world.scheduler.nextDeadline() == world.now)
+    world.tick(after: .milliseconds(1))
+    #expect(world.worker(of: operation(1, 2)) == 1)
+    #expect(world.brokenInvariant == nil)
+  }
+
   /// Only what is missing: `make` is needed for `join` alone, and runs first.
   @Test func asFarBackAsItTakes() throws {
     var world = Self.world()
