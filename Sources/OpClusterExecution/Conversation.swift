@@ -112,6 +112,11 @@ extension ExecutionCore {
   ) {
     link.welcomed(welcome, at: now)
     contents.begin(areTold: welcome.takesContents)
+    // What is told anew stays until it is released anew: the coordinator may need again what it
+    // released before, and could not say so meanwhile.
+    if welcome.takesContents, !contents.held.isEmpty {
+      effects.append(.keep(contents.held.keys.sorted()))
+    }
     known = welcome.known
     isOrphaned = false
     isFenced = false

@@ -20,6 +20,8 @@ struct WorkerContents: Sendable {
   private var copies: Set<ContentDigest> = []
   /// The unstarted attempts that read what is there.
   private var readers: [ContentDigest: Set<SlotTicket>] = [:]
+  /// What may leave the store, and may still be there.
+  private var letGo: Set<ContentDigest> = []
   /// What is to be fetched, and from whom: the holders that were named last.
   private var wanted: [ContentDigest: UnreachedContent] = [:]
   /// What is waited for and cannot be fetched from anybody, with the reason for people.
@@ -40,6 +42,7 @@ struct WorkerContents: Sendable {
     toldIn = [:]
     undelivered = []
     newlyUnreached = []
+    letGo = []
     guard areTold else { return }
     newlyUnreached = unreached.values.map(\.content)
       .sorted { $0.content.digest < $1.content.digest }
@@ -55,7 +58,13 @@ struct WorkerContents: Sendable {
     if areTold { gained.append(content) }
   }
 
+  mutating func noteLetGo(_ digests: [ContentDigest]) { letGo.formUnion(digests) }
+
+  /// True: it was let go before it was made again, and has to be kept after all.
+  mutating func keepAgain(_ digest: ContentDigest) -> Bool { letGo.remove(digest) != nil }
+
   mutating func remove(_ digest: ContentDigest) {
+    letGo.remove(digest)
     guard held.removeValue(forKey: digest) != nil, areTold else { return }
     toldIn[digest] = nil
     lost.append(digest)
@@ -185,6 +194,7 @@ extension ExecutionCore {
     for content in contents {
       self.contents.endCopy(content.digest, hasCome: true)
       self.contents.endUnreached(content.digest)
+      if self.contents.keepAgain(content.digest) { effects.append(.keep([content.digest])) }
       self.contents.add(content)
       for ticket in self.contents.endFetch(content.digest)
       where waitsForContents(ticket) {
@@ -362,8 +372,14 @@ extension ExecutionCore {
     if !orders.grants.isEmpty { effects.append(.grant(orders.grants)) }
     let heard = max(orders.heard, orders.acknowledged)
     let released = contents.mayLeave(orders.released, heard: heard)
-    if !released.isEmpty { effects.append(.letGo(released)) }
-    if !orders.retained.isEmpty { effects.append(.keep(orders.retained)) }
+    if !released.isEmpty {
+      contents.noteLetGo(released)
+      effects.append(.letGo(released))
+    }
+    if !orders.retained.isEmpty {
+      for digest in orders.retained { _ = contents.keepAgain(digest) }
+      effects.append(.keep(orders.retained))
+    }
     for key in orders.revoked { effects.append(.revoke(key)) }
   }
 }

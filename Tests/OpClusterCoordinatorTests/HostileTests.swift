@@ -54,8 +54,8 @@ import Testing
       Issue.record("nobody is served after \(what)", sourceLocation: sourceLocation)
     }
 
-    /// A worker that was lost there, since nobody let it speak, comes back as every worker does: on a
-    /// connection of its own, since the former one may be at its end.
+    /// A worker that was lost there, since nobody let it speak, comes back as every worker does: on
+    /// a connection of its own, since the former one may be at its end.
     private func sayHelloAgain() throws {
       guard case .workers(let rows) = try client.ask(.workers) else { return }
       let isConnected = rows.contains { $0.name == worker.name && $0.state == .connected }

@@ -125,6 +125,20 @@ import Testing
     #expect(rig.trace() == [])
   }
 
+  /// A release that is obeyed between the making of a content and the word of it does not count.
+  @Test func whatIsMadeAgainIsKept() throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.apply(.contentsGained([content]))
+    #expect(rig.trace() == ["report 2: +10 "])
+    rig.order(acknowledged: 2) { $0.released = [content.digest] }
+    #expect(rig.trace() == ["let go 1"])
+    rig.apply(.contentsGained([content]))
+    #expect(rig.trace() == ["keep 1", "report 3: +10 "])
+    rig.apply(.contentsGained([content]))
+    #expect(rig.trace() == ["report 4: +10 "])
+  }
+
   @Test(.checks("S154")) func withoutAStoreNothingCanBeBrought() throws {
     var rig = Rig()
     rig.welcome()
