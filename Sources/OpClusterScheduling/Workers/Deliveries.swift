@@ -29,13 +29,17 @@ extension Scheduler {
         beginDelivery(want, size: unreached.content.size, into: &turn)
       }
     }
-    for failed in report.undelivered {
-      let delivery = failed.delivery
-      for want in contentDeliveries.wants(of: delivery.content.digest).sorted()
+    // Each content once, however often the report names it: no more than all deliveries.
+    let failures = Dictionary(grouping: report.undelivered) { $0.delivery.content.digest }
+      .mapValues { Dictionary($0.map { ($0.delivery.to, $0.isUnreached) }) { $0 || $1 } }
+    for digest in failures.keys.sorted() {
+      for want in contentDeliveries.wants(of: digest).sorted()
       where contentDeliveries.deliveries[want]?.way?.holder == worker.number {
         let target = contentDeliveries.deliveries[want]?.way?.middle ?? want.reader
-        guard workers.contains(target), conversations[target].store == delivery.to else { continue }
-        if failed.isUnreached { contentDeliveries.noteUnreached(target, from: worker.number) }
+        guard workers.contains(target), let store = conversations[target].store,
+          let isUnreached = failures[digest]?[store]
+        else { continue }
+        if isUnreached { contentDeliveries.noteUnreached(target, from: worker.number) }
         contentDeliveries.leaveWay(of: want)
         bring(want, into: &turn)
       }

@@ -14,7 +14,7 @@ extension Scheduler {
     let now = turn.now
     for content in report.held where holders.gain(content.digest, at: worker.number) {
       let told = ToldContent(worker: worker.number, digest: content.digest)
-      toldContents.insert(told)
+      let isNew = toldContents.insert(told).inserted
       reportedContents.append(told)
       // It has been left; now the submission has to come.
       if placedContents.contains(content.digest) {
@@ -22,7 +22,7 @@ extension Scheduler {
       }
       for id in contentWaits.take(content.digest) { returnToLine(id, with: content.digest) }
       noteCopy(content.digest, at: worker.number, now)
-      noteDelivered(content.digest, at: worker.number, into: &turn)
+      if isNew { noteDelivered(content.digest, at: worker.number, into: &turn) }
     }
     for digest in report.lost { noteLoss(digest, at: worker.number, now) }
   }
