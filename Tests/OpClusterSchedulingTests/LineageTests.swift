@@ -102,8 +102,6 @@ import Testing
     try Self.run(operation(3, 0), leaving: Self.content(1), &world)
     #expect(world.worker(of: operation(1, 2)) == nil)
     try Self.run(operation(2, 0), leaving: Self.content(2), &world)
-    #expect(world.scheduler.nextDeadline() == world.now)
-    world.tick(after: .milliseconds(1))
     #expect(world.worker(of: operation(1, 2)) == 1)
     #expect(world.brokenInvariant == nil)
   }

@@ -286,7 +286,7 @@ extension Scheduler {
     if graph.stages[stage].template.isBarrier {
       return queues[queue].openableBarrier == graph.operation(index)
     }
-    return queues[queue].segment(of: graph.enqueuePlace(of: index)) == 0
+    return !state.isBehindBarrier(graph.enqueuePlace(of: index), in: queue)
   }
 
   private func addToTotals(

@@ -34,7 +34,8 @@ struct Queue: Watchable {
     var unfinished: UInt32 = 0
     /// The barrier that ends it; nil for the open one.
     var barrier: Barrier?
-    /// Ready operations that only a barrier ahead blocks.
+    /// Ready operations that only a barrier blocks: one ahead, or for those of the first segment,
+    /// which came before it only now, the one at its end while a worker has it.
     var parked: [ParkedRun] = []
   }
   struct Barrier: Sendable {
@@ -97,9 +98,10 @@ struct Queue: Watchable {
     let behind = segments.remove(at: at + 1)
     segments[at].unfinished += behind.unfinished
     segments[at].barrier = behind.barrier
-    if at == 0 { return behind.parked }
     segments[at].parked += behind.parked
-    return []
+    if at > 0 { return [] }
+    defer { segments[0].parked = [] }
+    return segments[0].parked
   }
 
   /// The barrier with no unfinished operation before it, if any (S77).

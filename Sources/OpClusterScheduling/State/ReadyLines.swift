@@ -53,6 +53,8 @@ extension ClusterState {
       return graphs[graph].stages[stage].pristine.phase == .ready
     }
     guard cell.isInLine else { return false }
+    let id = OperationID(graph: run.graph, index: index)
+    if level == Line.barrierLevel, !isOpenable(barrier: id) { return false }
     if !cell.flags.contains(.changed) { return true }
     let priority = graphs[graph].priority(of: index, stage: stage)
     return graphs[graph].place(of: index) == run.place + UInt64(offset)

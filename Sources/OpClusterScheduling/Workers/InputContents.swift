@@ -20,28 +20,19 @@ extension Scheduler {
       if placedContents.contains(content.digest) {
         _ = placedContents.keep(content.digest, until: now + PlacedContents.timeToSubmit)
       }
-      for id in contentWaits.take(content.digest) { returnToLine(id, with: content.digest) }
+      for id in contentWaits.take(content.digest) { returnToLine(id) }
       noteCopy(content.digest, at: worker.number, now)
       if isNew { noteDelivered(content.digest, at: worker.number, into: &turn) }
     }
     for digest in report.lost { noteLoss(digest, at: worker.number, now) }
   }
 
-  /// Puts an operation into line that has waited for a content and can have it now. What runs again
-  /// for a barrier stands before it: that has to end first, although its content has come back
-  /// meanwhile (S77).
-  mutating func returnToLine(_ id: OperationID, with digest: ContentDigest) {
+  /// Puts an operation into line that has waited for a content and can have it now.
+  mutating func returnToLine(_ id: OperationID) {
     guard graphs.contains(id.graph.number), graphs[id.graph.number].cell(id.index).isInLine else {
       return
     }
-    let stage = graphs[id.graph.number].stageNumber(of: id.index)
-    if graphs[id.graph.number].stages[stage].template.isBarrier,
-      let origin = inputs(of: id, stage).lazy.map(\.operation)
-        .first(where: { state.recomputations[$0] != nil })
-    {
-      return contentWaits.wait(id, for: digest, untilRecomputed: origin)
-    }
-    state.enterLine(id, stage)
+    state.enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
   }
 
   /// Tells holders of contents that nobody needs any more, or that somebody needs again; and of

@@ -32,8 +32,7 @@ extension Scheduler {
     let inputs = self.inputs(of: id, stage)
     let contents = contentsRead(from: inputs, id.graph.number, stage)
     guard let content = contents.first(where: { !canBeHad($0.digest) }) else {
-      guard let any = contents.first else { return state.enterLine(id, stage) }
-      return returnToLine(id, with: any.digest)
+      return state.enterLine(id, stage)
     }
     recomputeOthers(than: content, of: contents, inputs, id, stage, into: &turn)
     switch lineage(of: content.digest, among: inputs, of: id, stage) {

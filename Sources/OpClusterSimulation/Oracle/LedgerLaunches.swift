@@ -107,8 +107,9 @@ extension ShadowLedger {
     }
   }
 
-  /// Checks that a barrier runs only when no operation is left before it in its queue, and no
-  /// operation after it runs before it has ended (S77).
+  /// Checks that a barrier runs only when no operation is left before it in its queue, no operation
+  /// after it runs before it has ended, and none that came before it meanwhile begins beside it
+  /// (S77, S78).
   private mutating func expectBarriersKept(_ id: OperationID, _ name: String) {
     guard let queue = queues[self[id].queue], !queue.barriers.isEmpty else { return }
     let own = self[id]
@@ -116,6 +117,8 @@ extension ShadowLedger {
       let other = self[barrier]
       if other.queue == own.queue, other.outcome == nil, other.enqueuePlace < own.enqueuePlace {
         complain("S77", "\(name) starts before the barrier \(shown(barrier))")
+      } else if other.queue == own.queue, other.outcome == nil, isRunning(barrier) {
+        complain("S77", "\(name) starts beside the barrier \(shown(barrier))")
       }
     }
     guard template(of: id)?.isBarrier ?? false else { return }
@@ -128,6 +131,13 @@ extension ShadowLedger {
         complain("S77", "the barrier \(name) starts before \(number)/#\(index) has ended")
       }
     }
+  }
+
+  /// Whether the attempt that counts has begun at its worker and has not ended there.
+  private func isRunning(_ id: OperationID) -> Bool {
+    let attempt = AttemptID(operation: id, attempt: self[id].attempt)
+    guard let session = launched[attempt], endings[attempt] == nil else { return false }
+    return isCurrent(attempt, at: session)
   }
 
   /// The largest limit that was in force at any time since the hand-over: a limit that was lowered

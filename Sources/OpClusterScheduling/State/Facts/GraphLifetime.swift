@@ -23,7 +23,7 @@ extension ClusterState {
     emit(.graphSubmitted(operations: count), about: .graph(id), into: &turn)
     takeOver(id, into: &turn)
     if graphs[id.number].unfinished == 0 { justEnded.append(id) }
-    if !submission.isDeclaredOnly { joinQueues(id) }
+    if !submission.isDeclaredOnly { joinQueues(id, into: &turn) }
     // Collected and ended below, after external edges: an end releases dependents, which must have
     // all of their blockers counted by then.
     var impossible = submission.continued == nil ? EndList() : releaseReused(id)
@@ -172,7 +172,7 @@ extension ClusterState {
   }
 
   /// Counts members and sets barriers, in order of addition.
-  private mutating func joinQueues(_ id: GraphID) {
+  private mutating func joinQueues(_ id: GraphID, into turn: inout SchedulingTurn) {
     let graph = id.number
     for stage in graphs[graph].stages.indices {
       let queue = graphs[graph].stages[stage].queue.number
@@ -187,7 +187,9 @@ extension ClusterState {
         queues[queue].members += count
         // The last one, but for what runs again at its old place.
         let place = graphs[graph].basePlace + UInt64(first)
-        queues[queue].segments[queues[queue].segment(of: place)].unfinished += count
+        let segment = queues[queue].segment(of: place)
+        queues[queue].segments[segment].unfinished += count
+        if segment == 0 { obstructBarrier(queue, into: &turn) }
         noteCountChange(queue)
       }
     }

@@ -36,7 +36,7 @@ extension ClusterState {
     guard graphs[graph].cell(span.first).phase == .ready else { return settle(span, into: &turn) }
     let isBehind =
       graphs[graph].stages[span.stage].template.isBarrier
-      ? queues[queue].openableBarrier != span.id : queues[queue].segment(of: place) > 0
+      ? queues[queue].openableBarrier != span.id : isBehindBarrier(place, in: queue)
     if isBehind {
       move(span, .obstruct)
       emit(.isReady(false), span, into: &turn)

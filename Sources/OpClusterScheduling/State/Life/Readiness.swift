@@ -28,7 +28,7 @@ extension ClusterState {
     let place = graphs[graph].enqueuePlace(of: span.first)
     if graphs[graph].stages[stage].template.isBarrier {
       guard queues[queue].openableBarrier == span.id else { return }
-    } else if queues[queue].hasBarriers, queues[queue].segment(of: place) > 0 {
+    } else if isBehindBarrier(place, in: queue) {
       return park(span.id, count: span.count, stage: stage, queue: queue, place: place)
     }
     move(span, .clear)
@@ -55,7 +55,7 @@ extension ClusterState {
     }
     let place = graphs[graph].basePlace + UInt64(own.firstIndex)
     let queue = own.queue.number
-    if queues.contains(queue), queues[queue].hasBarriers, queues[queue].segment(of: place) > 0 {
+    if queues.contains(queue), isBehindBarrier(place, in: queue) {
       settleMoved(graph, stage, into: &turn)
       let first = graphs[graph].operation(own.firstIndex)
       return park(first, count: own.count, stage: stage, queue: queue, place: place)
@@ -141,36 +141,6 @@ extension ClusterState {
     let own = timestamps[id]?.ready ?? .unknown
     return own == .unknown
       ? graphs[id.graph.number].commonReadyTime(of: id.index, stage: stage) : own
-  }
-
-  /// Parks operations that only a barrier ahead blocks (S78); their isReady stays false (S39).
-  private mutating func park(
-    _ id: OperationID, count: UInt32, stage: Int, queue: UInt32, place: UInt64
-  ) {
-    let segment = queues[queue].segment(of: place)
-    let run = ReadyRun(place: place, graph: id.graph, first: id.index, count: count)
-    queues[queue].segments[segment].parked.append(Queue.ParkedRun(run: run, stage: stage))
-  }
-
-  /// Settles operations that no barrier blocks any more.
-  mutating func unpark(_ parked: [Queue.ParkedRun], into turn: inout SchedulingTurn) {
-    for entry in parked {
-      guard graphs.contains(entry.run.graph.number) else { continue }
-      let graph = entry.run.graph.number
-      if entry.run.count == graphs[graph].stages[entry.stage].template.count,
-        graphs[graph].stages[entry.stage].gates == 0, entry.run.count > 1
-      {
-        openStage(graph, entry.stage, into: &turn)
-      } else {
-        let first = entry.run.first
-        changeSpans(graph, first..<(first + entry.run.count)) { $0.settle($1, into: &turn) }
-      }
-    }
-  }
-
-  /// Settles the barrier at the head of a queue if nothing before it is left (S77).
-  mutating func settleBarrier(_ queue: UInt32, into turn: inout SchedulingTurn) {
-    if let barrier = queues[queue].openableBarrier { settle(barrier, into: &turn) }
   }
 
   /// Puts one operation into its queue's line, at its priority and place.

@@ -153,6 +153,7 @@ extension ClusterState {
     if cell.isCancelled {
       return endCancelled([OperationSpan(id, stage: stage)], into: &turn)
     }
+    yieldBarrier(id, stage, into: &turn)
     if graphs[graph].cell(id.index).isInLine { enterLine(id, stage) }
   }
 
@@ -170,6 +171,7 @@ extension ClusterState {
       if delay > .zero { cell.flags.insert(.backingOff) }
     }
     emit(.attemptEnded(UInt32(cell.runs), cause), id, into: &turn)
+    yieldBarrier(id, stage, into: &turn)
     if delay > .zero {
       // After a replay the rest of the pause counts from the start (`setBackoffs`).
       if turn.isReplay { return }
