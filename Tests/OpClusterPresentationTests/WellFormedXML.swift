@@ -26,7 +26,7 @@ enum WellFormedXML {
         guard open.popLast() == String(tag.dropFirst()) else { return "</\(tag) closes another" }
         continue
       }
-      let name = String(tag.prefix { $0.isLetter })
+      let name = String(tag.prefix { $0.isLetter || $0.isNumber })
       if let wrong = attributes(tag.dropFirst(name.count)) { return "<\(name)>: \(wrong)" }
       if open.isEmpty { roots += 1 }
       if !tag.hasSuffix("/") { open.append(name) }

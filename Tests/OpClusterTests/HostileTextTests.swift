@@ -201,7 +201,7 @@ private struct Said {
       commands.append(["graph", graph, "--format", format])
     }
     for format in ["chrome", "otlp"] { commands.append(["trace", graph, "--format", format]) }
-    commands.append(["top"])
+    commands += [["top"], ["report", graph]]
     commands += [
       ["events", graph], ["events", graph, "-o", "jsonl"], ["wait", graph, "--timeout", "0.2s"],
       ["watch", graph, "--timeout", "0.2s"], ["logs", "\(graph)/none"],

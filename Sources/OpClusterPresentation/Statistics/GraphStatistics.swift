@@ -223,6 +223,9 @@ public struct StageStatistics: Sendable {
     }
   }
 
+  /// Processor time of all whose run time is known too, in milliseconds.
+  public var processorTime: Int64 { Int64(clamping: processor / 1_000) }
+
   /// Processors that one has kept busy, on average; nil: that is not known.
   public var processorsUsed: Double? {
     processorRan < 100 ? nil : Double(processor) / 1_000 / Double(processorRan)
@@ -293,6 +296,19 @@ public struct TimeSeries: Sendable, Equatable {
       if seen >= wanted { return min(longest, Self.upperBound(of: place)) }
     }
     return longest
+  }
+
+  /// Neighbouring classes with their counts, at most so many; none if there are no times.
+  func histogram(atMost limit: Int) -> [(longest: Int64, count: UInt64)] {
+    guard let first = classes.keys.min(), let last = classes.keys.max() else { return [] }
+    let width = (last - first) / max(1, limit) + 1
+    return stride(from: first, through: last, by: width).map { begin in
+      let places = begin...min(last, begin + width - 1)
+      return (
+        min(longest, Self.upperBound(of: places.upperBound)),
+        places.reduce(0) { $0 + (classes[$1] ?? 0) }
+      )
+    }
   }
 
   private static func place(of time: Int64) -> Int {

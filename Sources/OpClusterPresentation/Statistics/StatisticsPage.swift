@@ -17,8 +17,8 @@ public func statisticsPage(_ statistics: GraphStatistics, _ style: Style) -> [St
   page.blank()
   page.pair("operations", shownCount(row.counts.total) + ": " + row.counts.sentence())
   page.pair("took", statistics.span.map { shownDuration(milliseconds: $0) + " to its last end" })
-  page.pair("ran", ranSentence(statistics))
-  page.pair("waited", waitedSentence(statistics))
+  page.pair("ran", statistics.ranSentence)
+  page.pair("waited", statistics.waitedSentence)
   let repeated = statistics.stages.reduce(UInt64(0)) { $0 &+ $1.repeated }
   page.pair("repeated", repeated == 0 ? nil : shownCount(repeated, "attempt"))
   guard !statistics.stages.isEmpty else { return page.lines }
@@ -26,11 +26,7 @@ public func statisticsPage(_ statistics: GraphStatistics, _ style: Style) -> [St
   page.table(stageTable(statistics.stages))
   let path = statistics.criticalPath()
   if path.count > 1 { add(path, of: statistics, to: &page) }
-  if !statistics.knowsAllDependencies {
-    page.prose(
-      "of its \(shownCount(statistics.structure.elementEdgeCount)) single dependencies only some "
-        + "are known here: the critical path may be another", indent: 2, .faint)
-  }
+  if let note = statistics.incompleteness { page.prose(note, indent: 2, .faint) }
   let advice = statistics.stages.flatMap { stage in stage.advice.map { (stage.name, $0) } }
   if !advice.isEmpty {
     page.blank()
@@ -40,21 +36,35 @@ public func statisticsPage(_ statistics: GraphStatistics, _ style: Style) -> [St
   return page.lines
 }
 
-private func ranSentence(_ statistics: GraphStatistics) -> String? {
-  guard statistics.ran > 0 else { return nil }
-  var text = shownDuration(milliseconds: statistics.ran) + " in all"
-  if let parallelism = statistics.parallelism {
-    text += ", \(decimal(parallelism)) at once on average"
+extension GraphStatistics {
+  var ranSentence: String? {
+    guard ran > 0 else { return nil }
+    var text = shownDuration(milliseconds: ran) + " in all"
+    if let parallelism { text += ", \(decimal(parallelism)) at once on average" }
+    return text
   }
-  return text
-}
 
-private func waitedSentence(_ statistics: GraphStatistics) -> String? {
-  let dependencies = statistics.stages.reduce(Int64(0)) { $0 &+ $1.waitedForDependencies.sum }
-  let start = statistics.stages.reduce(Int64(0)) { $0 &+ $1.waitedForStart.sum }
-  guard dependencies > 0 || start > 0 else { return nil }
-  return shownDuration(milliseconds: dependencies) + " for dependencies, "
-    + shownDuration(milliseconds: start) + " for a limit or a worker, in all"
+  var waitedSentence: String? {
+    let dependencies = stages.reduce(Int64(0)) { $0 &+ $1.waitedForDependencies.sum }
+    let start = stages.reduce(Int64(0)) { $0 &+ $1.waitedForStart.sum }
+    guard dependencies > 0 || start > 0 else { return nil }
+    return shownDuration(milliseconds: dependencies) + " for dependencies, "
+      + shownDuration(milliseconds: start) + " for a limit or a worker, in all"
+  }
+
+  /// `12 operations: ran 3m 10s, waited 2.0s`, of a critical path.
+  func sentence(of path: [Step]) -> String {
+    let (ran, waited) = path.reduce((Int64(0), Int64(0))) { ($0.0 &+ $1.ran, $0.1 &+ $1.waited) }
+    return shownCount(path.count, "operation") + ": ran " + shownDuration(milliseconds: ran)
+      + ", waited " + shownDuration(milliseconds: waited)
+  }
+
+  /// Why the critical path may be another; nil: it is not.
+  var incompleteness: String? {
+    guard !knowsAllDependencies else { return nil }
+    return "of its \(shownCount(structure.elementEdgeCount)) single dependencies only some are "
+      + "known here: the critical path may be another"
+  }
 }
 
 /// One line for each name. MEDIAN, 95% and LONGEST are run times; WAITED is a median.
@@ -74,34 +84,35 @@ private func stageTable(_ stages: [StageStatistics]) -> Table {
       .init(stage.name, .strong), .init(shownCount(stage.counts.finished)),
       .init(failures == 0 ? "" : shownCount(failures), .bad), time(stage.ran.quantile(0.5)),
       time(stage.ran.quantile(0.95)), time(stage.ran.count == 0 ? nil : stage.ran.longest),
-      time(stage.waitedForStart.quantile(0.5)), .init(processors(stage)), .init(memory(stage)),
+      time(stage.waitedForStart.quantile(0.5)), .init(stage.processorsOfAsked),
+      .init(stage.memoryOfAsked),
     ])
   }
   return table
 }
 
-/// Used of asked.
-private func processors(_ stage: StageStatistics) -> String {
-  guard let used = stage.processorsUsed else { return "" }
-  return decimal(used) + (stage.demand.map { "/" + shownAmount($0.cpus) } ?? "")
-}
+extension StageStatistics {
+  /// `0.9/2`; empty: unknown.
+  var processorsOfAsked: String {
+    guard let used = processorsUsed else { return "" }
+    return decimal(used) + (demand.map { "/" + shownAmount($0.cpus) } ?? "")
+  }
 
-private func memory(_ stage: StageStatistics) -> String {
-  guard stage.peakMemory > 0 else { return "" }
-  let asked = stage.demand?.memoryBytes ?? 0
-  return shownSize(stage.peakMemory) + (asked > 0 ? "/" + shownSize(asked) : "")
+  /// `0.6 GiB/8 GiB`; empty: unknown.
+  var memoryOfAsked: String {
+    guard peakMemory > 0 else { return "" }
+    let asked = demand?.memoryBytes ?? 0
+    return shownSize(peakMemory) + (asked > 0 ? "/" + shownSize(asked) : "")
+  }
 }
 
 /// The last steps; the first ones of a long path are told as a number.
 private func add(
   _ path: [GraphStatistics.Step], of statistics: GraphStatistics, to page: inout Page
 ) {
-  let (ran, waited) = path.reduce((Int64(0), Int64(0))) { ($0.0 &+ $1.ran, $0.1 &+ $1.waited) }
   page.blank()
   page.line(StyledLine("critical path", .strong))
-  page.prose(
-    shownCount(path.count, "operation") + ": ran " + shownDuration(milliseconds: ran) + ", waited "
-      + shownDuration(milliseconds: waited), indent: 2)
+  page.prose(statistics.sentence(of: path), indent: 2)
   var table = Table([.text("OPERATION", shortest: 8), .number("WAITED"), .number("RAN")])
   for step in path.suffix(stepsOnPage) {
     table.add([

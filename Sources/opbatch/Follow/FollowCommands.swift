@@ -6,7 +6,6 @@ import ArgumentParser
 enum FollowCommands {
   static let all: [any ParsableCommand.Type] = [
     List.self, Show.self, Top.self, Watch.self, Wait.self, Logs.self, Why.self, Draw.self,
-    Events.self,
-    Story.self, ListFiles.self, Stats.self, Trace.self, Fetch.self,
+    Events.self, Story.self, ListFiles.self, Stats.self, Report.self, Trace.self, Fetch.self,
   ]
 }

@@ -65,7 +65,7 @@ extension Reader {
 
   /// A graph as it was submitted; nil: that is not remembered, or the graph lives, whose submission
   /// nobody is given.
-  private func submissionIfKnown(_ graph: GraphID) async throws -> GraphSubmission? {
+  func submissionIfKnown(_ graph: GraphID) async throws -> GraphSubmission? {
     do throws(ClientError) {
       guard case .submission(let submission, _) = try await connection.request(
         .submission(graph), timeout: timeout)

@@ -52,16 +52,12 @@ struct Trace: Command {
   }
 
   private func write(_ trace: GraphTrace, _ console: Console) throws {
-    guard let file else { return try encode(trace) { try console.write(bytes: $0) } }
+    guard let file, file != "-" else {
+      return try encode(trace) { try console.write(bytes: $0) }
+    }
     var bytes: [UInt8] = []
     encode(trace) { bytes += $0 }
-    if case .failed(let code) = Descriptor.replace(file, with: bytes) {
-      throw Failure(
-        .inputOutput, code: "output_failed",
-        "cannot write \(safe(file)): \(ErrorNumber(code).text)",
-        hint: "look at its folder and at the room on its disk")
-    }
-    console.say("\(safe(file)): \(shownSize(bytes.count))")
+    try console.deliver(bytes, to: file)
   }
 
   private func encode(_ trace: GraphTrace, _ write: ([UInt8]) throws -> Void) rethrows {

@@ -34,13 +34,13 @@ struct ManifestSource {
   /// Compiles the manifest. Throws all findings at once if one is an error; prints warnings.
   func compile(_ console: Console) throws -> CompiledManifest {
     try compile(
-      try read(), baseFolder: baseFolder, workingFolder: ThisProcess.workingFolder, console)
+      try text(), baseFolder: baseFolder, workingFolder: ThisProcess.workingFolder, console)
   }
 
   /// Returns the compiled manifest, nil after an error, and all findings. For `check -o json`,
   /// where an error is data. Throws only if the file cannot be read.
   func findings() throws(Failure) -> (manifest: CompiledManifest?, findings: [Diagnostic]) {
-    let result = result(try read(), baseFolder, ThisProcess.workingFolder)
+    let result = result(try text(), baseFolder, ThisProcess.workingFolder)
     guard let submission = result.submission else { return (nil, result.diagnostics) }
     do throws(Failure) {
       let manifest = CompiledManifest(
@@ -117,7 +117,7 @@ struct ManifestSource {
 
   /// The whole text. Invalid UTF-8 is refused rather than repaired: a repaired name would be
   /// another name.
-  private func read() throws(Failure) -> String {
+  func text() throws(Failure) -> String {
     let result =
       isStandardInput
       ? Descriptor.input.readAll(limit: Self.maximumBytes)

@@ -97,7 +97,7 @@ private func commands(_ graph: UInt32, isShort: Bool) -> [[String]] {
   let (id, all) = ("\(graph)", "\(graph)/*")
   let tables = [
     ["ls"], ["ls", "-a"], ["ls", all], ["show", id], ["show", all], ["why", all], ["story", all],
-    ["stats", all], ["trace", all],
+    ["stats", all], ["trace", all], ["report", id],
     ["worker", "ls"], ["worker", "show", "w1"], ["queue", "ls"], ["queue", "show", plain],
     ["status"], ["doctor"],
   ]
