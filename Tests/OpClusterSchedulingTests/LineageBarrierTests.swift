@@ -146,6 +146,39 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
+  /// A barrier that fails, since one of its inputs cannot be made again, fails although another
+  /// could; nothing runs again for it.
+  @Test func aBarrierOfWhichOneInputIsLostFails() throws {
+    var world = ContentTests.world()
+    Self.wait(&world)
+    Self.wait(&world)
+    var graph = GraphSubmission(name: "g")
+    for (name, worker) in [("once", "a"), ("make", "a"), ("barrier", "b")] {
+      var template = noops(name)
+      template.requirements = [LabelRequirement(key: "worker", values: [worker])]
+      graph.templates.append(template)
+    }
+    graph.templates[0].isReproducible = false
+    graph.templates[2].isBarrier = true
+    graph.templates[2].wantsInputs = true
+    graph.templates[2].isHeld = true
+    graph.groupEdges = [
+      GroupEdge(from: 0, to: 2, policy: .succeeded), GroupEdge(from: 1, to: 2, policy: .succeeded),
+    ]
+    world.ask(.submit(graph))
+    try Self.run(operation(1, 0), leaving: ContentTests.content(1), &world)
+    try Self.run(operation(1, 1), leaving: ContentTests.content(2), &world)
+    world.workers[0].lost = [
+      try ContentTests.content(1).digest, try ContentTests.content(2).digest,
+    ]
+    world.report(0)
+    world.ask(.hold(.operations([operation(1, 2)]), false))
+    Self.wait(&world)
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+    #expect(world.history.last?.result.cause == .inputUnavailable)
+    #expect(world.brokenInvariant == nil)
+  }
+
   /// The one that waits for what runs again may be a barrier between two attempts itself.
   @Test func aRetriedBarrierThatNeedsItYields() throws {
     var world = try Self.world {

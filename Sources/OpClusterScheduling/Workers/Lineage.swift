@@ -34,13 +34,16 @@ extension Scheduler {
     guard let content = contents.first(where: { !canBeHad($0.digest) }) else {
       return state.enterLine(id, stage)
     }
-    recomputeOthers(than: content, of: contents, inputs, id, stage, into: &turn)
+    // First what decides: what runs again for an operation may be before it in its queue, and then
+    // it is not in line any more, if it is a barrier.
     switch lineage(of: content.digest, among: inputs, of: id, stage) {
     case .isRecomputed(let origin):
+      recomputeOthers(than: content, of: contents, inputs, id, stage, into: &turn)
       contentWaits.wait(id, for: content.digest, untilRecomputed: origin)
     case .mayRecompute(let origin):
       // Without room for another graph it waits, as for a worker.
       guard recompute(origin, into: &turn) else { return awaitContent(id, content, at: turn.now) }
+      recomputeOthers(than: content, of: contents, inputs, id, stage, into: &turn)
       contentWaits.wait(id, for: content.digest, untilRecomputed: origin)
     case .ends(let reason):
       refuseInputs(
