@@ -304,7 +304,9 @@ extension ExecutionCore {
         edges[number].input = input(operation, template, outcome, output)
         let dependent = edges[number].to
         attempts[dependent].unmet -= 1
-        if attempts[dependent].unmet == 0 {
+        if !awaitsRead(number) {
+          change(dependent, .recall, at: .zero, into: &effects)
+        } else if attempts[dependent].unmet == 0 {
           change(dependent, .awaitsMet, at: .zero, into: &effects)
         }
       }

@@ -97,7 +97,12 @@ extension ExecutionCore {
     assigned += 1
     for dependency in dispatch.awaits.reversed() { addAwait(dependency, slot) }
     if !dispatch.inputs.isEmpty { awaitContents(slot, into: &effects) }
-    if attempts[slot].unmet == 0 { change(slot, .awaitsMet, at: now, into: &effects) }
+    if !awaitsAreRead(by: slot) {
+      // The coordinator knows who else has it, or lets it be made again.
+      change(slot, .recall, at: now, into: &effects)
+    } else if attempts[slot].unmet == 0 {
+      change(slot, .awaitsMet, at: now, into: &effects)
+    }
     return true
   }
 

@@ -308,15 +308,49 @@ extension ExecutionCore {
     }
   }
 
-  /// The contents that an attempt reads, each once, in order.
+  /// The contents that an attempt reads, each once, in order: those of what it was given, and of
+  /// what operations that it awaited have left here. Costs both.
   func contentsNeeded(by slot: Slot) -> [StoredContent] {
-    attempts[slot].inputs.contents(
-      templates[Int(attempts[slot].template.position)].contentNeeds)
+    var inputs = attempts[slot].inputs
+    var number = attempts[slot].firstAwait
+    while number.exists {
+      if let input = edges[number].input { inputs.append(input) }
+      number = edges[number].nextAwait
+    }
+    return contents(of: inputs, readBy: slot)
   }
 
-  /// Makes a new attempt wait for the contents of its inputs that are not here.
+  private func contents(of inputs: [DependencyInput], readBy slot: Slot) -> [StoredContent] {
+    inputs.contents(templates[Int(attempts[slot].template.position)].contentNeeds)
+  }
+
+  /// Notes that an attempt reads what an operation that it awaited has left here, so that it hears
+  /// of a loss while it waits for others. False: that is lost already.
+  mutating func awaitsRead(_ number: EdgeNumber) -> Bool {
+    guard let input = edges[number].input, input.output?.isEmpty == false else { return true }
+    let slot = edges[number].to
+    let contents = contents(of: [input], readBy: slot)
+    guard contents.allSatisfy({ holds($0.digest) }) else { return false }
+    for content in contents {
+      self.contents.addReader(attempts.ticket(slot), of: content.digest)
+    }
+    return true
+  }
+
+  /// The same for all that a new attempt awaited and that has ended here before.
+  mutating func awaitsAreRead(by slot: Slot) -> Bool {
+    var areThere = true
+    var number = attempts[slot].firstAwait
+    while number.exists {
+      if !awaitsRead(number) { areThere = false }
+      number = edges[number].nextAwait
+    }
+    return areThere
+  }
+
+  /// Makes a new attempt wait for the contents of what it was given that are not here.
   mutating func awaitContents(_ slot: Slot, into effects: inout [ExecutionEffect]) {
-    for content in contentsNeeded(by: slot) {
+    for content in contents(of: attempts[slot].inputs, readBy: slot) {
       let sources = contents.holders.removeValue(forKey: content.digest) ?? []
       if contents.held[content.digest] != nil {
         contents.addReader(attempts.ticket(slot), of: content.digest)

@@ -34,6 +34,12 @@ import Testing
     return dispatch
   }
 
+  private static func result(_ content: StoredContent) -> AttemptResult {
+    var result = AttemptResult.success
+    result.output = output([content])
+    return result
+  }
+
   private static func rig(cpus: Int64 = 2) -> Rig {
     var rig = Rig(cpus: cpus, hasStore: true)
     rig.welcome()
@@ -59,6 +65,29 @@ import Testing
     // What is here is not fetched.
     rig.order { $0.dispatches = [Self.dispatch(1, reading: [large])] }
     #expect(rig.trace() == ["launch 1", "report 4: started 1"])
+  }
+
+  /// What an operation has left here is read by one that awaited it, and awaits another: it is
+  /// given back when that is lost meanwhile.
+  @Test(.checks("S151")) func whatWasAwaitedIsLost() throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.order { orders in
+      orders.dispatches = [
+        Rig.dispatch(0), Rig.dispatch(1), Rig.dispatch(2, awaits: [0, 1]),
+        Rig.dispatch(3, awaits: [1]),
+      ]
+    }
+    rig.apply(.contentsGained([content]))
+    rig.end(0, Self.result(content))
+    _ = rig.trace()
+    rig.apply(.contentsLost([content.digest]))
+    #expect(rig.trace().last?.hasSuffix("recalled 2") == true)
+    // One that comes when it is lost already.
+    rig.order { $0.dispatches = [Rig.dispatch(4, awaits: [0, 1])] }
+    #expect(rig.trace().last?.hasSuffix("recalled 4") == true)
+    rig.end(1)
+    #expect(rig.trace().first == "launch 3")
   }
 
   @Test func waitsForContentsAndForOperations() throws {
