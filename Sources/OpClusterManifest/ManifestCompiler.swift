@@ -58,6 +58,8 @@ public struct ManifestCompiler: Sendable {
     public var submission: GraphSubmission?
     /// The submitter's files that operations read; whoever submits looks for them.
     public var ownFiles: [OwnFileWishes] = []
+    /// Who is told of the graph; whoever submits tells them.
+    public var notifications: [GraphNotification] = []
     /// The operations for `check --expand`; empty after an error.
     public var expanded: [ExpandedOperation]
     /// In the order of the text.
@@ -101,8 +103,8 @@ public struct ManifestCompiler: Sendable {
     }
     let expanded = ExpandedOperation.list(submission, work)
     return Compilation(
-      submission: submission, ownFiles: ownFiles, expanded: expanded,
-      diagnostics: findings.sorted)
+      submission: submission, ownFiles: ownFiles, notifications: graph.notifications,
+      expanded: expanded, diagnostics: findings.sorted)
   }
 
   /// The file name without folder and extension, made a valid name.

@@ -16,9 +16,9 @@ package enum DaemonStart {
   ///
   /// - Parameters:
   ///   - input: The descriptor that becomes its stdin; nil means /dev/null.
-  ///   - log: The file to which both output streams are appended.
+  ///   - log: The file to which both output streams are appended; nil: they go to `input` as well.
   package static func spawn(
-    _ executable: String, _ arguments: [String], input: Int32?, log: String
+    _ executable: String, _ arguments: [String], input: Int32?, log: String?
   ) throws(ErrorNumber) -> Int32 {
     var files = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&files)
@@ -28,8 +28,12 @@ package enum DaemonStart {
     } else {
       unsafe posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0)
     }
-    unsafe posix_spawn_file_actions_addopen(
-      &files, 1, log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
+    if let log {
+      unsafe posix_spawn_file_actions_addopen(
+        &files, 1, log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
+    } else {
+      unsafe posix_spawn_file_actions_adddup2(&files, 0, 1)
+    }
     unsafe posix_spawn_file_actions_adddup2(&files, 1, 2)
     var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)

@@ -38,7 +38,9 @@ struct Opbatch: AsyncParsableCommand {
         subcommands: [Queue.self, Worker.self, Key.self, Ping.self, Doctor.self]),
       CommandGroup(
         name: "Misc",
-        subcommands: [Config.self, Completion.self, Schema.self, Version.self]),
+        subcommands: [
+          Config.self, Completion.self, Schema.self, Version.self, NotifyInBackground.self,
+        ]),
     ])
 
   /// Commands that have subcommands. `commonOptionsLast` needs them before anything is parsed.

@@ -17,6 +17,7 @@ import Testing
     (ManifestKeys.parameter, "properties/params/additionalProperties/oneOf/1"),
     (ManifestKeys.queue, "properties/queues/additionalProperties"),
     (ManifestKeys.barrier, "properties/barriers/items"),
+    (ManifestKeys.notification, "properties/notify/items"),
     (ManifestKeys.call, "definitions/call"), (ManifestKeys.block, "definitions/block/anyOf/2"),
     (ManifestKeys.group, "definitions/operation/properties/group"),
     (ManifestKeys.edge, "definitions/edge"), (ManifestKeys.listedEdge, "definitions/listedEdge"),
@@ -93,6 +94,8 @@ import Testing
     ("needs", "{a: started}", "[[a]]"),
     ("needs", "[{op: a, when: finished, optional: false}]", "1a"),
     ("root", "env_file: s.env", "env_file: {a: b}"),
+    ("root", "notify: [{webhook: 'https://a', token: {env: V}, on: end}]", "notify: {run: x}"),
+    ("root", "notify: [{run: x, on: [end, failure]}]", "notify: [{run: x, on: begin}]"),
     ("operation", "description: d", "description: [1]"),
     ("operation", "needs_any: a", "needs_any: {a: [1]}"), ("operation", "if: x", "if: [1]"),
     ("operation", "outputs: [k]", "outputs: k"),
@@ -161,6 +164,7 @@ import Testing
       !compiled.result.diagnostics.isEmpty
       || compiled.result.submission != plain.result.submission
       || compiled.commands != plain.commands
+      || compiled.result.notifications != plain.result.notifications
     #expect(hasEffect != isInert, "\(place) \(good)")
   }
 

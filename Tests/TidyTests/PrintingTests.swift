@@ -53,6 +53,7 @@ import Testing
     "Sources/opbatch/Start/CommandRun.swift": "what one's own command says, as if run by hand",
     "Sources/opbatch/Follow/List.swift": "JSON", "Sources/opbatch/Follow/Files.swift": "JSON",
     "Sources/opbatch/Follow/Trace.swift": "JSON",
+    "Sources/opbatch/Notify/FollowedNotifications.swift": "a sequence whose text was made safe",
     "Sources/opbatch/Shared/OutputFile.swift": "documents, in which text was made safe",
     "Sources/opbatch/Shared/Console.swift": "itself",
   ]

@@ -23,7 +23,9 @@ struct GraphDeclaration {
   var maximumFailures: FailureBound?
   /// Files of the submitter that every command reads.
   var files: [ManifestNode] = []
-  /// The same, from the command line.
+  /// Who is told of its end.
+  var notifications: [GraphNotification] = []
+  /// Files that every command reads, from the command line.
   var uploads: [String] = []
   /// In the order of the text: operations, then barriers, then the operations of `finally`.
   var operations: [OperationDeclaration] = []

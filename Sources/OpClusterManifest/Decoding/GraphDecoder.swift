@@ -23,6 +23,10 @@ struct GraphDecoder {
     if let node = fields.node("labels") {
       SettingsDecoder.labels(node, findings, onto: &graph.labels)
     }
+    if fields["notify"] != nil {
+      graph.notifications = NotificationDecoder(findings: findings)
+        .decode(fields.list("notify") ?? [])
+    }
     graph.queues = queues()
     decodeFailures(&graph)
     // A limit for the whole graph; leaving it out could make a graph run for days.

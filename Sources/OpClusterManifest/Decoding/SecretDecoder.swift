@@ -20,30 +20,44 @@ struct SecretDecoder {
         "the variable '\(entry.key)' must be a text, or say 'secret'", entry.value.place)
       return nil
     }
-    guard let source = Fields(node, ManifestKeys.secret, findings) else { return nil }
-    // Exactly one source: of two, it would not be clear which is meant.
-    guard (source["env"] == nil) != (source["file"] == nil) else {
-      findings.error("'secret' has either 'env' or 'file'", node.place)
-      return nil
-    }
     // The folders of `PATH` decide which programs run, so they are checked, and shown.
     if entry.key == "PATH" {
       findings.error("'PATH' cannot be secret", entry.place, hint: "write it down")
       return nil
     }
+    return value(node, of: entry.key, at: "secret")
+  }
+
+  /// Returns what `{env: NAME}` or `{file: PATH}` holds; nil after a finding.
+  /// - Parameters:
+  ///   - name: What findings call the value.
+  ///   - key: The key whose mapping this is.
+  func value(_ node: ManifestNode, of name: String, at key: String) -> String? {
+    guard let source = Fields(node, ManifestKeys.secret, name: "'\(key)'", findings) else {
+      return nil
+    }
+    // Exactly one source: of two, it would not be clear which is meant.
+    guard (source["env"] == nil) != (source["file"] == nil) else {
+      findings.error("'\(key)' has either 'env' or 'file'", node.place)
+      return nil
+    }
+    return value(source, of: name)
+  }
+
+  private func value(_ source: Fields, of key: String) -> String? {
     if let name = source.text("env"), let place = source.node("env")?.place {
       guard let value = findings.surroundings.variable(name) else {
         findings.error(
           "the variable '\(name)' is not set here", place, hint: "export it before you submit")
         return nil
       }
-      return checked(value, entry.key, place)
+      return checked(value, key, place)
     }
     guard let path = source.text("file"), let place = source.node("file")?.place,
       let text = file(path, place)
     else { return nil }
     // Drops the line end that editors append.
-    return checked(text.hasSuffix("\n") ? String(text.dropLast()) : text, entry.key, place)
+    return checked(text.hasSuffix("\n") ? String(text.dropLast()) : text, key, place)
   }
 
   /// Decodes the variables of one or several files. A later file overrides an earlier one.

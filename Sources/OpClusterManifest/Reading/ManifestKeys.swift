@@ -23,7 +23,10 @@ enum ManifestKeys {
       "$schema", "version", "name", "description", "labels", "params", "defaults", "env",
       "env_file", "files",
       "queues", "on_failure", "max_failures", "deadline", "operations", "barriers", "finally",
+      "notify",
     ])
+  static let notification = KeyTable(
+    name: "a notification", keys: ["webhook", "token", "run", "on"])
   static let parameter = KeyTable(
     name: "a parameter",
     keys: ["type", "default", "required", "choices", "pattern", "help"])

@@ -134,6 +134,39 @@ public enum ManifestSchema {
         "finally": {
           "$ref": "#/definitions/operations",
           "description": "Run once everything above has ended, whatever the outcome."
+        },
+        "notify": {
+          "type": "array",
+          "maxItems": 8,
+          "description": "Who is told of the graph, from the machine that submits it.",
+          "items": {
+            "type": "object",
+            "additionalProperties": false,
+            "oneOf": [{"required": ["webhook"]}, {"required": ["run"]}],
+            "properties": {
+              "webhook": {
+                "anyOf": [{"type": "string"}, {"$ref": "#/definitions/secret"}],
+                "description": "Gets a POST with JSON; https:// or http://."
+              },
+              "token": {
+                "$ref": "#/definitions/secret",
+                "description": "Goes along to the webhook as Authorization: Bearer."
+              },
+              "run": {
+                "anyOf": [
+                  {"type": "string"}, {"type": "array", "minItems": 1, "items": {"type": "string"}}
+                ],
+                "description": "A text for sh, or a program with its arguments; JSON is its stdin."
+              },
+              "on": {
+                "anyOf": [
+                  {"enum": ["end", "failure"]},
+                  {"type": "array", "minItems": 1, "items": {"enum": ["end", "failure"]}}
+                ],
+                "description": "The end of the graph, its first failure; both unless given."
+              }
+            }
+          }
         }
       },
 

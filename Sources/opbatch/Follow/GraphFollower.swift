@@ -2,14 +2,23 @@
 // painting task reads; a lock protects them.
 
 import OpClusterClient
+import OpClusterManifest
 import OpClusterModel
 import OpClusterPresentation
 import Synchronization
+
+/// Something that others want to be told of.
+struct GraphMoment: Hashable, Sendable {
+  var graph: GraphID
+  var moment: GraphNotification.Moment
+}
 
 final class GraphFollower: Sendable {
   private struct State {
     var graphs: [GraphProgress]
     var places: [GraphID: Int]
+    /// What was told of each graph.
+    var told: [Set<GraphNotification.Moment>]
     /// Counts changes, so that an unchanged state is not painted again.
     var version: UInt64 = 0
   }
@@ -17,6 +26,10 @@ final class GraphFollower: Sendable {
   private let connection: ClusterConnection
   private let reader: Reader
   private let subscription: EventSubscription
+  /// The first failures and the ends of its graphs, each once, also those that it began with; ends
+  /// when all graphs have ended. For one reader.
+  let moments: AsyncStream<GraphMoment>
+  private let moment: AsyncStream<GraphMoment>.Continuation
 
   /// Maximum number of graphs that one command follows.
   static let maximumGraphs = 100
@@ -34,11 +47,16 @@ final class GraphFollower: Sendable {
     self.reader = reader
     subscription = EventSubscription(
       number: 1, selection: .graphs(graphs.map(\.graph)), since: since)
-    state = Mutex(State(graphs: graphs, places: places))
+    state = Mutex(State(graphs: graphs, places: places, told: graphs.map { _ in [] }))
+    (moments, moment) = AsyncStream.makeStream()
+    state.withLock { state in
+      for place in state.graphs.indices { tell(place, &state) }
+    }
   }
 
   /// Applies events until all graphs have ended.
   func run() async throws {
+    defer { moment.finish() }
     if hasEnded { return }
     for try await batch in connection.events(subscription) {
       take(batch.events)
@@ -65,7 +83,18 @@ final class GraphFollower: Sendable {
         else { return }
         state.graphs[place] = progress
         state.version += 1
+        tell(place, &state)
       }
+    }
+  }
+
+  private func tell(_ place: Int, _ state: inout State) {
+    let graph = state.graphs[place]
+    if graph.failures > 0, state.told[place].insert(.failure).inserted {
+      moment.yield(GraphMoment(graph: graph.graph, moment: .failure))
+    }
+    if graph.outcome != nil, state.told[place].insert(.end).inserted {
+      moment.yield(GraphMoment(graph: graph.graph, moment: .end))
     }
   }
 
@@ -87,7 +116,9 @@ final class GraphFollower: Sendable {
         case .queue, .worker: continue
         }
         guard let place = state.places[graph] else { continue }
-        if state.graphs[place].apply(event) { state.version += 1 }
+        guard state.graphs[place].apply(event) else { continue }
+        state.version += 1
+        tell(place, &state)
       }
     }
   }

@@ -15,12 +15,16 @@ struct Watch: Command {
       Ends with the status of the graphs: 0 all succeeded, 1 something failed, 2 something was \
       cancelled. Ctrl-C only stops watching.
 
-      Example: opbatch watch last
+      Examples:
+        opbatch watch last
+        opbatch watch last --notify terminal
+        opbatch watch 12 --notify 'mail -s "$OP_GRAPH_NAME $OP_GRAPH_STATE" me@example.org'
       """)
 
   @Argument(help: ArgumentHelp("Graphs: 12, last, active.", valueName: "selector"))
   var selector: String = "last"
 
+  @OptionGroup var notify: NotifyOptions
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   static var handlesInterrupts: Bool { true }
@@ -44,6 +48,9 @@ struct Watch: Command {
   ) async throws -> ExitStatus {
     let follower = try await GraphFollower(rows, since: since, reader)
     let painter = ProgressPainter(follower, console)
+    let told = FollowedNotifications(
+      notify.notifications, onTerminal: notify.onTerminal, follower, reader, console)
+    defer { told.leave() }
     // Only these are looked at for operations that no worker can run.
     let graphs = rows.map(\.graph)
     let end = try await follow(
@@ -63,7 +70,10 @@ struct Watch: Command {
     // By number, for the hint after an interruption.
     let selectors = rows.map { "\($0.graph.number)" }
     switch end {
-    case .finished: return try await finish(painter, selectors, reader, console)
+    case .finished:
+      let status = try await finish(painter, selectors, reader, console)
+      try await told.finish()
+      return status
     case .interrupted:
       try await painter.stop()
       console.sayDetached("watch", selectors)

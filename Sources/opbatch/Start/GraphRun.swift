@@ -3,6 +3,7 @@
 
 import Glibc
 import OpClusterClient
+import OpClusterManifest
 import OpClusterModel
 import OpClusterPresentation
 
@@ -23,6 +24,8 @@ struct GraphRun {
   var showsOutput = false
   /// The submission; programs are told of it together with its end.
   var submitted: Submitted?
+  /// Who is told of the graph while this follows it.
+  var notifications: [GraphNotification] = []
 
   init(session: Session, console: Console, timeout: Duration?) {
     self.session = session
@@ -69,9 +72,14 @@ struct GraphRun {
     let follower = try await GraphFollower(rows, since: since, reader)
     let isShown = showsProgress && !console.isQuiet
     let painter = isShown ? ProgressPainter(follower, console) : nil
+    let told = FollowedNotifications(notifications, follower, reader, console)
+    defer { told.leave() }
     let end = try await stay(with: graph, follower, painter, onInterrupt)
     switch end {
-    case .finished: return try await finish(graph, painter)
+    case .finished:
+      let status = try await finish(graph, painter)
+      try await told.finish()
+      return status
     case .interrupted:
       try await painter?.stop()
       try await tellPrograms(of: graph)

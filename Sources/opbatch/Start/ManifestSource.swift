@@ -14,6 +14,8 @@ struct CompiledManifest {
   var submission: GraphSubmission
   /// The submitter's files that it reads; they are left with workers before the submission.
   var ownFiles: OwnFiles
+  /// Who is told of the graph.
+  var notifications: [GraphNotification]
   var expanded: [ExpandedOperation]
 }
 
@@ -45,7 +47,7 @@ struct ManifestSource {
     do throws(Failure) {
       let manifest = CompiledManifest(
         submission: submission, ownFiles: try OwnFiles(result.ownFiles, of: submission),
-        expanded: result.expanded)
+        notifications: result.notifications, expanded: result.expanded)
       return (manifest, result.diagnostics)
     } catch {
       let missing = Diagnostic(severity: .error, message: error.message, hint: error.hint)
@@ -67,7 +69,7 @@ struct ManifestSource {
     }
     return CompiledManifest(
       submission: submission, ownFiles: try OwnFiles(result.ownFiles, of: submission),
-      expanded: result.expanded)
+      notifications: result.notifications, expanded: result.expanded)
   }
 
   /// The last of equal parameters wins. The encoders are handed in because OpClusterManifest does

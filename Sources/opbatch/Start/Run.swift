@@ -131,6 +131,7 @@ struct Run: Command {
       var run = GraphRun(session: session, console: console, timeout: global.timeout?.duration)
       run.showsOutput = true
       run.submitted = Submitted(accepted, submission.name)
+      run.notifications = compiled.notifications
       // Cancelled with Ctrl-C or at the time limit: the user is here and waits.
       return try await run.untilEnd(
         of: accepted.graph, showsProgress: true, onInterrupt: .cancel)

@@ -4,6 +4,7 @@
 
 import ArgumentParser
 import OpClusterClient
+import OpClusterManifest
 import OpClusterModel
 import OpClusterPresentation
 
@@ -100,7 +101,8 @@ struct Submit: Command {
 
   /// Compiles before it connects: an error of the manifest is shown also without a cluster.
   func perform(_ console: Console) async throws -> ExitStatus {
-    var (submission, ownFiles) = try compiled(console)
+    let manifest = try compiled(console)
+    var submission = manifest.submission
     try Self.prepare(&submission, name: name, key: key)
     // A manifest may ask for it as well.
     submission.isSuspended = submission.isSuspended || hold
@@ -109,13 +111,13 @@ struct Submit: Command {
       ? try await openSession(console)
       : Session(connection: try await connect(), embedded: nil)
     do {
-      let left = try await ownFiles?.leave(
+      let left = try await manifest.ownFiles?.leave(
         for: &submission, session.connection, timeout: global.timeout?.duration, console)
       let status: ExitStatus
       if let left {
         status = left
       } else {
-        status = try await submit(submission, session, console)
+        status = try await submit(submission, manifest.notifications, session, console)
       }
       await session.end()
       return status
@@ -126,21 +128,26 @@ struct Submit: Command {
   }
 
   /// The graph of the manifest, or a graph of one command. Nothing is sent yet.
-  private func compiled(_ console: Console) throws -> (GraphSubmission, OwnFiles?) {
+  private func compiled(
+    _ console: Console
+  ) throws -> (
+    submission: GraphSubmission, ownFiles: OwnFiles?, notifications: [GraphNotification]
+  ) {
     guard command.isEmpty else {
       var submission = try commandOptions.submission(command, timeout: global.timeout, console)
       job.apply(to: &submission)
-      return (submission, nil)
+      return (submission, nil, [])
     }
     let source = ManifestSource(path: file ?? "-", parameters: parameters, uploads: upload)
     let manifest = try source.compile(console)
-    return (manifest.submission, manifest.ownFiles)
+    return (manifest.submission, manifest.ownFiles, manifest.notifications)
   }
 
   /// Submits, tells the number, and stays if wanted. The number is told before anything else, so
   /// that an interrupted user can find the graph.
   private func submit(
-    _ submission: GraphSubmission, _ session: Session, _ console: Console
+    _ submission: GraphSubmission, _ notifications: [GraphNotification], _ session: Session,
+    _ console: Console
   ) async throws -> ExitStatus {
     let accepted = try await GraphRun.submit(
       submission, session.connection, timeout: global.timeout?.duration)
@@ -149,6 +156,10 @@ struct Submit: Command {
     if !stays || console.format != .json { try submitted.show(isHeld: hold, console) }
     // A known key gives the earlier graph, about which the same was said then.
     if !accepted.repeated { await PlacementNotice.warn(submission, session, console) }
+    // Whoever leaves early is told as well. An own cluster ends with this command.
+    if session.embedded == nil, !accepted.repeated {
+      NotifyInBackground.start(notifications, of: accepted.graph, global, console)
+    }
     guard stays else {
       if console.format == .table {
         let graph = accepted.graph.number
@@ -158,6 +169,7 @@ struct Submit: Command {
     }
     var run = GraphRun(session: session, console: console, timeout: global.timeout?.duration)
     run.submitted = submitted
+    if session.embedded != nil { run.notifications = notifications }
     return try await run.untilEnd(
       of: accepted.graph, showsProgress: watch,
       // An own cluster ends with the command, so that its graph cannot go on.

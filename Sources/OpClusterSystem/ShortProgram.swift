@@ -1,0 +1,129 @@
+// Runs a program that has little to do: its stdin is given to it, its output is kept for what went
+// wrong, and its time is limited. Any task; OpClusterProcesses, not this file, runs operations.
+
+import Glibc
+
+package enum ShortProgram {
+  package enum End: Equatable, Sendable {
+    /// With what it wrote, to both streams.
+    case exited(Int32, output: String)
+    case killed(Int32)
+    case tookTooLong
+    case notStarted(String)
+  }
+
+  /// Of its output; the rest is dropped.
+  private static let mostBytes = 16 * 1024
+
+  /// - Parameters:
+  ///   - words: `NAME=VALUE` of further variables, then the program and its arguments.
+  ///   - longest: Then it is killed, with what it has started in its session.
+  package static func run(_ words: [String], input: String, longest: Duration) async -> End {
+    let (ours, theirs): (Int32, Int32)
+    let process: Int32
+    do throws(ErrorNumber) {
+      (ours, theirs) = try DaemonStart.socketPair()
+      defer { close(theirs) }
+      do throws(ErrorNumber) {
+        process = try DaemonStart.spawn(
+          "/usr/bin/env", ["env"] + words, input: theirs, log: nil)
+      } catch {
+        close(ours)
+        throw error
+      }
+    } catch {
+      return .notStarted(error.text)
+    }
+    var pipe = ChildPipe(ours, Array(input.utf8))
+    defer { close(ours) }
+    let deadline = ContinuousClock().now + longest
+    while true {
+      pipe.move(atMost: Self.mostBytes)
+      if let status = DaemonStart.takeEnd(of: process) {
+        pipe.move(atMost: Self.mostBytes)
+        return end(status, pipe.output)
+      }
+      guard ContinuousClock().now < deadline, !Task.isCancelled else {
+        // It is the leader of a session of its own.
+        kill(-process, SIGKILL)
+        while DaemonStart.takeEnd(of: process) == nil { usleep(1_000) }
+        return .tookTooLong
+      }
+      try? await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  /// By the numbers of `waitpid`.
+  private static func end(_ status: Int32, _ output: [UInt8]) -> End {
+    let signal = status & 0x7f
+    guard signal == 0 else { return .killed(signal) }
+    return .exited((status >> 8) & 0xff, output: String(decoding: output, as: UTF8.self))
+  }
+}
+
+/// The near end of a child's stdin and outputs, which is a socket. Never waits.
+private struct ChildPipe {
+  private let descriptor: Int32
+  private var input: ArraySlice<UInt8>
+  private(set) var output: [UInt8] = []
+  private var isInputOpen = true
+  /// Whether all of the input was taken.
+  var hasGiven: Bool { input.isEmpty && !isInputOpen }
+
+  init(_ descriptor: Int32, _ input: [UInt8]) {
+    self.descriptor = descriptor
+    self.input = input[...]
+  }
+
+  /// Hands on what there is room for, and takes what there is; of too much output the beginning is
+  /// kept.
+  mutating func move(atMost limit: Int) {
+    while isInputOpen {
+      if input.isEmpty {
+        // Its end of file.
+        shutdown(descriptor, Int32(SHUT_WR))
+        isInputOpen = false
+        break
+      }
+      let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
+      let count = unsafe input.withUnsafeBytes { bytes in
+        unsafe send(descriptor, bytes.baseAddress, bytes.count, flags)
+      }
+      if count > 0 {
+        input = input.dropFirst(count)
+      } else {
+        // It may have closed its stdin, which is its own affair.
+        if errno != EAGAIN, errno != EINTR { isInputOpen = false }
+        break
+      }
+    }
+    var bytes = [UInt8](repeating: 0, count: 4_096)
+    while true {
+      let count = unsafe recv(descriptor, &bytes, bytes.count, Int32(MSG_DONTWAIT))
+      guard count > 0 else { return }
+      output += bytes.prefix(min(count, max(0, limit - output.count)))
+    }
+  }
+}
+
+extension ShortProgram {
+  /// Starts a program that nobody waits for, in a session of its own, and gives it its stdin.
+  ///
+  /// - Parameters:
+  ///   - arguments: With the name of the program.
+  ///   - log: The file to which both output streams are appended.
+  package static func leave(
+    _ executable: String, _ arguments: [String], input: [UInt8], log: String
+  ) throws(ErrorNumber) {
+    let (ours, theirs) = try DaemonStart.socketPair()
+    defer {
+      close(ours)
+      close(theirs)
+    }
+    // Before the start: the whole has room in the socket, or nothing is started.
+    var pipe = ChildPipe(ours, input)
+    pipe.move(atMost: 0)
+    guard pipe.hasGiven else { throw ErrorNumber(EMSGSIZE) }
+    _ = try DaemonStart.spawn(executable, arguments, input: theirs, log: log)
+  }
+}

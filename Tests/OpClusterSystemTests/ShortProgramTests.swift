@@ -1,0 +1,71 @@
+// Programs that have little to do: what they are given, what they say, and that they end.
+
+import Glibc
+import OpClusterSystem
+import Testing
+
+@Suite struct ShortProgramTests {
+  private func run(
+    _ words: String..., input: String = "", longest: Duration = .seconds(30)
+  ) async -> ShortProgram.End {
+    await ShortProgram.run(words, input: input, longest: longest)
+  }
+
+  @Test func isGivenItsInput() async {
+    #expect(await run("cat", input: "one\ntwo") == .exited(0, output: "one\ntwo"))
+    #expect(await run("A=é", "sh", "-c", "echo $A; exit 3") == .exited(3, output: "é\n"))
+    // Both streams.
+    #expect(await run("sh", "-c", "echo x >&2") == .exited(0, output: "x\n"))
+  }
+
+  /// More than a socket holds, in either direction; of what it says, the beginning is kept.
+  @Test func takesMuch() async {
+    let much = String(repeating: "x", count: 3 << 20)
+    #expect(await run("wc", "-c", input: much) == .exited(0, output: "\(3 << 20)\n"))
+    guard case .exited(0, let output) = await run("cat", input: much) else {
+      Issue.record("cat")
+      return
+    }
+    #expect(output == String(repeating: "x", count: 16 * 1024))
+    // One that does not read it.
+    #expect(await run("true", input: much) == .exited(0, output: ""))
+  }
+
+  @Test func endings() async {
+    #expect(await run("sh", "-c", "kill -9 $$") == .killed(9))
+    guard case .exited(127, _) = await run("/no/such/program") else {
+      Issue.record("a program that is not there")
+      return
+    }
+  }
+
+  /// With what it started: the shell does not replace itself by the last of two commands.
+  @Test func isKilledAfterItsTime() async throws {
+    let script = "echo $$; sleep 1000; true"
+    #expect(await run("sh", "-c", script, longest: .milliseconds(300)) == .tookTooLong)
+  }
+
+  /// What it is given is all there before it starts, or it does not start.
+  @Test func isLeftBehind() throws {
+    try withFolder { folder in
+      let log = folder + "/log"
+      defer { _ = unsafe unlink(log) }
+      try ShortProgram.leave("/usr/bin/env", ["env", "cat"], input: Array("secret".utf8), log: log)
+      try eventually("the program's output") { text(of: log) == "secret" }
+      #expect(throws: ErrorNumber.self) {
+        try ShortProgram.leave(
+          "/usr/bin/env", ["env", "cat"], input: Array(repeating: 1, count: 64 << 20), log: log)
+      }
+      #expect(text(of: log) == "secret")
+    }
+  }
+}
+
+/// nil: it is not there.
+private func text(of path: String) -> String? {
+  let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+  guard descriptor >= 0 else { return nil }
+  defer { close(descriptor) }
+  return (try? FileDescriptor(descriptor).readAll(limit: 1 << 20))
+    .map { String(decoding: $0, as: UTF8.self) }
+}
