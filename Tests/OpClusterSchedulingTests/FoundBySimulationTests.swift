@@ -378,4 +378,38 @@ import Testing
     submission.templates = [noops("many", count)]
     return submission
   }
+
+  // What was sent ahead and cannot start there waits for its dependencies again, and is no failure:
+  // a further attempt would be in line before they have ended.
+  @Test(.checks("S151"), arguments: [FailureCause.storeFull, .cannotStart, .unknownType, .lost])
+  func whatWasSentAheadAndCannotStartWaits(cause: FailureCause) {
+    var world = World()
+    world.invariantChecks = .afterEveryTurn
+    let worker = world.join("w1", cpus: 1)
+    makeFast(&world)
+    var chain = graph(["a", "b"])
+    for at in chain.templates.indices { chain.templates[at].priority = .high }
+    chain.elementEdges = ElementEdges(from: [0], to: [1], policies: [.succeeded])
+    world.ask(.submit(chain))
+    world.start(worker, operation(2, 0))
+    world.report(worker)
+    guard let attempt = world.workers[worker].assigned.map(\.attempt)
+      .first(where: { $0.operation == operation(2, 1) })
+    else {
+      Issue.record("b was not sent ahead")
+      return
+    }
+    world.workers[worker].assigned.removeAll { $0.attempt == attempt }
+    var result = AttemptResult()
+    result.cause = cause
+    world.workers[worker].outbox.append(.finished(attempt, result))
+    world.report(worker)
+    #expect(world.cell(2, 1)?.failures == 0)
+    #expect(world.cell(2, 1)?.phase == .waiting || world.cell(2, 1)?.flags.contains(.ahead) == true)
+    world.end(worker, operation(2, 0))
+    world.report(worker)
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+    #expect(world.brokenInvariant == nil)
+  }
 }

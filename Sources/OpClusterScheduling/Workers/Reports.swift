@@ -176,6 +176,11 @@ extension Scheduler {
     _ id: OperationID, _ result: AttemptResult, by worker: WorkerID, into turn: inout SchedulingTurn
   ) {
     let cell = graphs[id.graph.number].cell(id.index)
+    if cell.flags.contains(.ahead), cell.phase == .dispatched, !result.isSuccess, !result.hasRun {
+      // It was not its time yet: it waits for its dependencies as if it had not been sent ahead.
+      // Another attempt would be in line at once (S151).
+      return commit(.recalled, id, into: &turn)
+    }
     let couldNotStart = cell.isAssigned && result.couldNotStart && !result.wasStopped
     if couldNotStart, lacksHolder(id, of: worker) {
       // Nobody could have given it what it reads: that is no fault of this worker.
