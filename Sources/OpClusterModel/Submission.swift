@@ -462,4 +462,17 @@ extension GraphSubmission {
   public var submitter: String {
     labels.last { $0.key == Self.submitterLabel }?.value ?? ""
   }
+
+  /// The label that says in which span it was submitted.
+  public static let traceParentLabel = "traceparent"
+
+  /// nil: none is known.
+  public var traceParent: TraceParent? { labels.traceParent }
+}
+
+extension [Label] {
+  /// Of a graph's labels.
+  public var traceParent: TraceParent? {
+    last { $0.key == GraphSubmission.traceParentLabel }.flatMap { TraceParent($0.value) }
+  }
 }

@@ -336,6 +336,8 @@ public struct TemplateAnnouncement: Hashable, Sendable {
   public var submitter = ""
   /// `OperationTemplate.inputFiles`.
   public var inputFiles: [InputFile] = []
+  /// `GraphSubmission.traceParent`.
+  public var traceParent: TraceParent?
   public init(
     graph: GraphID, graphName: String, template: UInt32, firstIndex: UInt32, name: String,
     isArray: Bool, indexRuns: [IndexRun], work: Work, payload: [UInt8], demand: Resources,

@@ -174,6 +174,10 @@ extension MessageGenerator {
     announcement.isExclusive = bool()
     announcement.secrets = many { $0.text() }
     announcement.submitter = text()
+    let digits = "\(content().digest)"
+    if bool() {
+      announcement.traceParent = TraceParent("00-\(digits.prefix(32))-\(digits.suffix(16))-01")
+    }
     announcement.inputFiles = inputFiles()
     return announcement
   }

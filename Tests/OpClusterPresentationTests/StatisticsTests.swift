@@ -313,7 +313,8 @@ import Testing
   }
 
   @Test func traceParents() {
-    #expect(TraceParent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more") != nil)
+    #expect(TraceParent("01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more") != nil)
+    #expect(TraceParent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more") == nil)
     for text in [
       "", "00", "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
       "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",

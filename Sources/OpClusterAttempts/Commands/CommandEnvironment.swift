@@ -26,6 +26,11 @@ extension CommandRunner {
     if !announcement.inputFiles.isEmpty {
       variables.append(("OP_INPUTS", AttemptStore.filesFolder(in: inputs)))
     }
+    if let parent = announcement.traceParent {
+      let spans = GraphSpans(operation.graph, below: parent)
+      variables.append(
+        ("TRACEPARENT", "\(parent.with(span: spans.attempt(job.run, of: operation.index)))"))
+    }
     variables += job.gpuVariables
     for (key, value) in zip(command.elementKeys, values.elements) {
       variables.append((key == "item" ? "OP_ITEM" : Self.variableName(key), value))

@@ -84,7 +84,10 @@ extension GraphSubmission {
     hash.combine(isSuspended)
     hash.combine(isDeclaredOnly)
     hash.combine(allowsCycles)
-    hash.combine(each: labels) { $0.hash(into: &$1) }
+    // Where it belongs in a trace is another each time the same is submitted.
+    hash.combine(each: labels.filter { $0.key != GraphSubmission.traceParentLabel }) {
+      $0.hash(into: &$1)
+    }
     hash.combine(ifAny: continued) { continued, hash in
       hash.combine(continued.graph.number)
       hash.combine(continued.reused.graph.number)

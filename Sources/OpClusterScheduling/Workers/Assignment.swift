@@ -442,6 +442,7 @@ extension Graph {
       return submission.secrets.indices.contains(position) ? submission.secrets[position] : ""
     }
     announcement.submitter = submission.submitter
+    announcement.traceParent = submission.traceParent
     return announcement
   }
 }

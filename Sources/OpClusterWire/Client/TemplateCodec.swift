@@ -331,6 +331,7 @@ extension TemplateAnnouncement: WireConvertible {
     // them (G39).
     if !secrets.isEmpty { proto.secrets = secrets }
     proto.submitter = submitter
+    if let traceParent { proto.traceParent = "\(traceParent)" }
     if !inputFiles.isEmpty { proto.inputFiles = inputFiles.map(\.proto) }
     return proto
   }
@@ -364,6 +365,9 @@ extension TemplateAnnouncement: WireConvertible {
     submitter = try text(proto.submitter, Limits.labelBytes, "announcement.submitter")
     inputFiles = try list(
       proto.inputFiles, Limits.inputFilesPerOperation, "announcement.input_files")
+    // What is none is nobody's loss.
+    traceParent = TraceParent(
+      try text(proto.traceParent, Limits.labelBytes, "announcement.trace_parent"))
   }
 }
 

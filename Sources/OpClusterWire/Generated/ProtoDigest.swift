@@ -6,5 +6,5 @@ enum ProtoDigest {
   static let content = "1266286253 2627"
   static let journal = "2119845420 8607"
   static let submission = "395783406 23933"
-  static let worker = "1168496576 11173"
+  static let worker = "2017944919 11301"
 }

@@ -957,6 +957,12 @@ nonisolated struct ProtoTemplateAnnouncement: @unchecked Sendable {
     set {_uniqueStorage()._inputFiles = newValue}
   }
 
+  /// The span in which the graph was submitted, as in a TRACEPARENT variable; empty: none is known.
+  var traceParent: String {
+    get {_storage._traceParent}
+    set {_uniqueStorage()._traceParent = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2325,7 +2331,7 @@ nonisolated extension ProtoContentGrants: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".TemplateAnnouncement"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{1}submitter\0\u{3}input_files\0\u{c}\u{16}\u{a}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{1}submitter\0\u{3}input_files\0\u{3}trace_parent\0\u{c}\u{17}\u{9}")
 
   fileprivate class _StorageClass {
     @safe @exclusivity(unchecked) var _graph: UInt32 = 0
@@ -2349,6 +2355,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
     @safe @exclusivity(unchecked) var _secrets: [String] = []
     @safe @exclusivity(unchecked) var _submitter: String = String()
     @safe @exclusivity(unchecked) var _inputFiles: [ProtoInputFile] = []
+    @safe @exclusivity(unchecked) var _traceParent: String = String()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2380,6 +2387,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       _secrets = source._secrets
       _submitter = source._submitter
       _inputFiles = source._inputFiles
+      _traceParent = source._traceParent
     }
   }
 
@@ -2419,6 +2427,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         case 19: try { try decoder.decodeRepeatedStringField(value: &_storage._secrets) }()
         case 20: try { try decoder.decodeSingularStringField(value: &_storage._submitter) }()
         case 21: try { try decoder.decodeRepeatedMessageField(value: &_storage._inputFiles) }()
+        case 22: try { try decoder.decodeSingularStringField(value: &_storage._traceParent) }()
         default: break
         }
       }
@@ -2494,6 +2503,9 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       if !_storage._inputFiles.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._inputFiles, fieldNumber: 21)
       }
+      if !_storage._traceParent.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._traceParent, fieldNumber: 22)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2524,6 +2536,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         if _storage._secrets != rhs_storage._secrets {return false}
         if _storage._submitter != rhs_storage._submitter {return false}
         if _storage._inputFiles != rhs_storage._inputFiles {return false}
+        if _storage._traceParent != rhs_storage._traceParent {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -7,6 +7,7 @@ import OpClusterClient
 import OpClusterManifest
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterSystem
 
 /// Needs the rights of a submission. Without an option it returns when the graph is durable (G1):
 /// from then on it runs without this program.
@@ -198,5 +199,12 @@ struct Submit: Command {
     }
     // For people who look for where a graph came from; it is no part of the fingerprint.
     submission.origin = ThisProcess.workingFolder
+    if let parent = OwnProcess.variable("TRACEPARENT").flatMap({ TraceParent($0) }),
+      submission.labels.count < Limits.labelsPerThing,
+      !submission.labels.contains(where: { $0.key == GraphSubmission.traceParentLabel })
+    {
+      submission.labels.append(
+        Label(key: GraphSubmission.traceParentLabel, value: "\(parent)"))
+    }
   }
 }
