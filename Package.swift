@@ -383,7 +383,7 @@ let package = Package(
       ]),
     .testTarget(
       name: "OpClusterDaemonTests",
-      dependencies: ["OpClusterDaemon", "OpClusterModel"]),
+      dependencies: ["OpClusterDaemon", "OpClusterModel", logging]),
     // Runs an operation in its own process, and links nothing else.
     .executableTarget(
       name: "LocalProgram",

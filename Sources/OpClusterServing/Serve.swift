@@ -286,14 +286,15 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   /// Lines go to standard error, one write each.
   private func logger(_ settings: WorkerSettings) throws -> Logger {
     let levelText = settings.text(.logLevel, flag: logLevel) ?? "info"
-    guard let level = Logger.Level(rawValue: levelText) else {
-      throw ValidationError("--log-level '\(levelText)' is not one of trace … critical")
-    }
     let formatText = settings.text(.logFormat, flag: logFormat) ?? "text"
-    guard let format = StandardErrorLog.Format(rawValue: formatText) else {
-      throw ValidationError("--log-format '\(formatText)' is not text or json")
+    do throws(DaemonLog.Problem) {
+      return try DaemonLog.logger(Program.name, level: levelText, format: formatText)
+    } catch {
+      switch error {
+      case .level: throw ValidationError("--log-level '\(levelText)' is not \(error.choices)")
+      case .format: throw ValidationError("--log-format '\(formatText)' is not \(error.choices)")
+      }
     }
-    return Logger(label: Program.name) { _ in StandardErrorLog(format: format, level: level) }
   }
 
   /// Writes the message to standard error and ends the process.

@@ -15,6 +15,13 @@ public enum OwnProcess {
     variable(name).flatMap { $0.isEmpty ? nil : $0 }
   }
 
+  /// Whether standard error is the journal of systemd, which says so to a process that it starts.
+  public static var errorIsJournal: Bool {
+    guard let stream = filledVariable("JOURNAL_STREAM") else { return false }
+    var facts = stat()
+    return unsafe fstat(2, &facts) == 0 && stream == "\(facts.st_dev):\(facts.st_ino)"
+  }
+
   /// Its number among the processes of the machine.
   package static var number: Int32 { getpid() }
 

@@ -1,7 +1,6 @@
 // Tells a service manager (systemd) how a daemon is: a datagram to the socket that NOTIFY_SOCKET
 // names. Made by a daemon's command, used by its loop on the loop's thread.
 
-import CSystem
 import Glibc
 
 /// Where a service manager listens, as it says it to a process that it starts.
@@ -36,8 +35,7 @@ public struct ServiceAddress: Hashable, Sendable {
 /// that hangs is not fed for, whatever its other threads do, and the manager starts it again (G23).
 /// Where another thread hangs it calls `withhold` instead.
 public final class ServiceNotifier {
-  private let descriptor: Int32
-  private let address: [UInt8]
+  private let manager: DatagramSender
   /// Half of what the manager allows between two feeds; nil: it watches nothing.
   private let interval: Int64?
   private var lastStatus = ""
@@ -47,10 +45,8 @@ public final class ServiceNotifier {
 
   /// Nil where the address means nothing, or no descriptor is left.
   public init?(_ service: ServiceAddress) {
-    guard let address = Self.address(service.socket) else { return nil }
-    let type = SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
-    descriptor = Glibc.socket(AF_UNIX, Int32(type), 0)
-    self.address = address
+    guard let manager = DatagramSender(service.socket) else { return nil }
+    self.manager = manager
     let isForUs = service.watchdogProcess.map { $0 == String(getpid()) } ?? true
     if isForUs, let time = service.watchdogMicroseconds.flatMap({ Int64($0) }),
       (1...Self.longestWatchdog).contains(time)
@@ -59,10 +55,7 @@ public final class ServiceNotifier {
     } else {
       interval = nil
     }
-    guard descriptor >= 0 else { return nil }
   }
-
-  deinit { if descriptor >= 0 { close(descriptor) } }
 
   /// It serves from now on; the watchdog begins to count.
   public func ready(_ status: String, at now: Int64) {
@@ -104,26 +97,5 @@ public final class ServiceNotifier {
   }
 
   /// Never waits: a manager that does not read misses a message, as it would without us.
-  private func tell(_ words: String) {
-    let bytes = Array(words.utf8)
-    _ = unsafe bytes.withUnsafeBytes { bytes in
-      unsafe address.withUnsafeBytes { address in
-        unsafe sendto(
-          descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL),
-          address.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(address.count))
-      }
-    }
-  }
-
-  /// The bytes of a `sockaddr_un`. An abstract name has a zero for its `@` and no zero at its end.
-  private static func address(_ socket: String) -> [UInt8]? {
-    var path = Array(socket.utf8)
-    let isAbstract = path.first == 0x40
-    guard isAbstract || path.first == 0x2f, path.count > 1, !path.contains(0),
-      path.count <= MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
-    else { return nil }
-    if isAbstract { path[0] = 0 } else { path.append(0) }
-    let family = sa_family_t(AF_UNIX)
-    return unsafe withUnsafeBytes(of: family) { unsafe Array($0) } + path
-  }
+  private func tell(_ words: String) { manager.send(Array(words.utf8)) }
 }

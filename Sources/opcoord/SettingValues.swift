@@ -77,13 +77,16 @@ extension Configuration {
 
   /// The log goes to standard error; whoever starts the process decides what becomes of it.
   func logger() throws(ConfigurationProblem) -> Logger {
-    guard let level = Logger.Level(rawValue: self[.logLevel]) else {
-      throw problem(.logLevel, "write trace, debug, info, notice, warning, error or critical")
+    do throws(DaemonLog.Problem) {
+      return try DaemonLog.logger("opcoord", level: self[.logLevel], format: self[.logFormat])
+    } catch {
+      let setting: Setting =
+        switch error {
+        case .level: .logLevel
+        case .format: .logFormat
+        }
+      throw problem(setting, "write " + error.choices)
     }
-    guard let format = StandardErrorLog.Format(rawValue: self[.logFormat]) else {
-      throw problem(.logFormat, "write text or json")
-    }
-    return Logger(label: "opcoord") { _ in StandardErrorLog(format: format, level: level) }
   }
 
   /// `EndpointError` says what is wrong; the flag's name is put in front, whatever source it came

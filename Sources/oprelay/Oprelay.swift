@@ -155,14 +155,15 @@ struct Serve: ParsableCommand {
   /// Lines go to standard error, one write each.
   private func logger() throws -> Logger {
     let levelText = text(logLevel, "OPRELAY_LOG_LEVEL") ?? "info"
-    guard let level = Logger.Level(rawValue: levelText) else {
-      throw ValidationError("--log-level '\(levelText)' is not one of trace … critical")
-    }
     let formatText = text(logFormat, "OPRELAY_LOG_FORMAT") ?? "text"
-    guard let format = StandardErrorLog.Format(rawValue: formatText) else {
-      throw ValidationError("--log-format '\(formatText)' is not text or json")
+    do throws(DaemonLog.Problem) {
+      return try DaemonLog.logger("oprelay", level: levelText, format: formatText)
+    } catch {
+      switch error {
+      case .level: throw ValidationError("--log-level '\(levelText)' is not \(error.choices)")
+      case .format: throw ValidationError("--log-format '\(formatText)' is not \(error.choices)")
+      }
     }
-    return Logger(label: "oprelay") { _ in StandardErrorLog(format: format, level: level) }
   }
 
   private func fail(_ message: String, status: Int32) -> Never {

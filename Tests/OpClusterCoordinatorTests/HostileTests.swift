@@ -132,8 +132,12 @@ import Testing
     let worker = try TestWorker(service, name: "honest")
     let graph = try client.submit(arrayGraph("g", 2))
     let attempts = try worker.awaitDispatches(2).map(\.attempt)
-    for _ in 0..<(2 * Limits.liesPerWorker) { try worker.report([.finished(attempts[0], .done)]) }
-    try worker.awaitAcknowledgement(of: try worker.report())
+    // An empty report is answered only together with others: the last with something in it counts.
+    var last: UInt64 = 0
+    for _ in 0..<(2 * Limits.liesPerWorker) {
+      last = try worker.report([.finished(attempts[0], .done)])
+    }
+    try worker.awaitAcknowledgement(of: last)
     #expect(worker.refusals == [])
 
     let liar = try TestWorker(service, name: "liar", session: 2)
@@ -143,9 +147,9 @@ import Testing
       AttemptID(operation: OperationID(graph: GraphID(graph.number + 1), index: 0), attempt: 1),
     ]
     for number in 0..<(Limits.liesPerWorker - 1) {
-      try liar.report([.finished(lies[number % lies.count], .done)])
+      last = try liar.report([.finished(lies[number % lies.count], .done)])
     }
-    try liar.awaitAcknowledgement(of: try liar.report())
+    try liar.awaitAcknowledgement(of: last)
     #expect(liar.refusals == [])
     try liar.report([.started(lies[0])])
     while liar.refusals.isEmpty { try #require(try liar.takeNext()) }

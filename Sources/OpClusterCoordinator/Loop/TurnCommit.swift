@@ -42,7 +42,29 @@ extension CoordinatorLoop {
     operatorLog.figures.noteCommit(bytes: bytes)
     append(written)
     tellOfWorkers()
+    tellOfGraphs()
     noteRemoved()
+  }
+
+  /// For those who look closely: a line for each graph would be most of a log.
+  private func tellOfGraphs() {
+    guard logger.logLevel <= .debug else { return }
+    for accepted in work.turn.submissions {
+      logger.debug(
+        "graph submitted",
+        metadata: [
+          "graph": "\(accepted.graph.number)", "name": "\(accepted.submission.name)",
+          "operations": "\(accepted.submission.operationCount)",
+        ])
+    }
+    for ending in work.turn.endings {
+      let row = ending.structure.row
+      logger.debug(
+        "graph ended",
+        metadata: [
+          "graph": "\(row.graph.number)", "name": "\(row.name)", "state": "\(row.state.rawValue)",
+        ])
+    }
   }
 
   // MARK: - Removed graphs
