@@ -54,11 +54,11 @@ import Testing
     #expect(said.status == 0, "\(said.error)")
     #expect(said.error.contains("2 notifications will be sent from this machine"))
     let failure = try JSONValue(
-      try await appeared( "\(scene.folder)/failure-told-running"))
+      try await appeared("\(scene.folder)/failure-told-running"))
     #expect(failure["event"].text == "failure")
     #expect(failure["failures"].elements[0]["exit_code"].number == 3)
     try write("", to: "\(scene.folder)/go")
-    let end = try JSONValue(try await appeared( "\(scene.folder)/end-told-failed"))
+    let end = try JSONValue(try await appeared("\(scene.folder)/end-told-failed"))
     #expect(end["graph"]["state"].text == "failed")
     #expect(end["graph"]["counts"]["succeeded"].number == 1)
     try await eventually("the webhook is told of both", holds: { server.received.count >= 3 })
@@ -85,6 +85,26 @@ import Testing
     #expect(said.status == 1)
     #expect(said.error.contains("could not tell /no/such/program: graph \(graph), end"))
     #expect(said.error.contains("told mkdir"))
-    #expect(try await appeared( "\(scene.folder)/told").contains("\"event\":\"end\""))
+    #expect(try await appeared("\(scene.folder)/told").contains("\"event\":\"end\""))
+  }
+
+  /// One that succeeds has no failures to tell of.
+  @Test func successes() async throws {
+    let scene = try await SharedCluster.scene("notify-success")
+    let path = "\(scene.folder)/graph.yaml"
+    try write(
+      """
+      version: 1
+      operations: {a: {run: "true"}}
+      notify: [{run: "cat > \(scene.folder)/new; mv \(scene.folder)/new \(scene.folder)/told"}]
+
+      """, to: path)
+    let said = try await scene.cluster.opbatch("submit", path)
+    #expect(said.status == 0, "\(said.error)")
+    let told = try JSONValue(try await appeared("\(scene.folder)/told"))
+    #expect(told["event"].text == "end" && told["graph"]["state"].text == "succeeded")
+    #expect(told["failures"].elements.isEmpty)
+    let run = try await scene.cluster.opbatch("run", "-m", path)
+    #expect(run.status == 0 && run.error.contains(", end"), "\(run.error)")
   }
 }

@@ -54,11 +54,15 @@ struct Notifier: Sendable {
 
   /// The coordinator's present rows, not what events said.
   private func text(of moment: GraphMoment) async throws -> Told {
-    let row = try await reader.allGraphs(.graph(moment.graph)).first
-    var selection = Selection.graph(moment.graph)
-    selection.states = [.failed, .timedOut, .lost]
-    let failures = try await reader.firstOperations(selection, limit: Self.failuresTold).rows
-    guard let row else { throw Failure.nothingSelected("\(moment.graph.number)") }
+    let rows = try await reader.allGraphs(.graph(moment.graph))
+    guard let row = rows.first else { throw Failure.nothingSelected("\(moment.graph.number)") }
+    var failures: [OperationRow] = []
+    // A selection of none is refused.
+    if row.counts.failures > 0 {
+      var selection = Selection.graph(moment.graph)
+      selection.states = [.failed, .timedOut, .lost]
+      failures = try await reader.firstOperations(selection, limit: Self.failuresTold).rows
+    }
     return Told(
       moment: moment, name: row.name, state: row.state.rawValue,
       json: JSONText.notification(moment.moment.rawValue, row, failures: failures))

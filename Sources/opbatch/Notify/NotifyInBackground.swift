@@ -30,7 +30,8 @@ struct NotifyInBackground: Command {
       guard !rows.isEmpty else { throw Failure.nothingSelected("\(graph)") }
       let follower = try await GraphFollower(rows, since: since, reader)
       let notifier = Notifier(notifications: notifications, reader: reader, console: console) {
-        console.say($0)
+        // Lines of many graphs and days are in one log.
+        console.say("\(rfc3339(WallTime(milliseconds: WallClock.now()))) \($0)")
       }
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await follower.run() }
