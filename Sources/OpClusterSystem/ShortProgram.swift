@@ -107,14 +107,16 @@ private struct ChildPipe {
 }
 
 extension ShortProgram {
-  /// Starts a program that nobody waits for, in a session of its own, and gives it its stdin.
+  /// Starts a program that goes on without us, in a session of its own, and gives it its stdin.
   ///
+  /// - Returns: Its process number: who lives longer than it has to collect its end.
   /// - Parameters:
   ///   - arguments: With the name of the program.
   ///   - log: The file to which both output streams are appended.
+  @discardableResult
   package static func leave(
     _ executable: String, _ arguments: [String], input: [UInt8], log: String
-  ) throws(ErrorNumber) {
+  ) throws(ErrorNumber) -> Int32 {
     let (ours, theirs) = try DaemonStart.socketPair()
     defer {
       close(ours)
@@ -124,6 +126,6 @@ extension ShortProgram {
     var pipe = ChildPipe(ours, input)
     pipe.move(atMost: 0)
     guard pipe.hasGiven else { throw ErrorNumber(EMSGSIZE) }
-    _ = try DaemonStart.spawn(executable, arguments, input: theirs, log: log)
+    return try DaemonStart.spawn(executable, arguments, input: theirs, log: log)
   }
 }
