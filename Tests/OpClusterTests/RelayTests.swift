@@ -131,7 +131,7 @@ import Testing
         operations:
           part:
             array: 1-20
-            run: 'sleep 0.3; echo done'
+            run: 'while [ ! -e \(cluster.folder)/go ]; do sleep 0.1; done'
         """, cluster)
       let connection = try await cluster.connect()
       try await eventually("some run") {
@@ -142,6 +142,8 @@ import Testing
         try await connection.workers().isEmpty
       }
       cluster.daemon("rack")?.signal(SIGCONT)
+      // Not before: on a busy machine all could have ended before anybody looked.
+      try write("", to: "\(cluster.folder)/go")
       await connection.close()
       let waited = try await cluster.opbatch("wait", "1")
       #expect(waited.status == 0, "\(waited.output) \(waited.error)")
