@@ -33,8 +33,14 @@ final class FollowedNotifications: Sendable {
     try await withThrowingTaskGroup(of: Void.self) { group in
       defer { group.cancelAll() }
       group.addTask {
-        try await withTaskCancellationHandler {
-          try await task.value
+        await withTaskCancellationHandler {
+          do {
+            try await task.value
+          } catch {
+            // What could not be told changes no status: the graph has ended as it has.
+            guard !Task.isCancelled else { return }
+            console.warn("others are not told: \(Main.failure(error).message)")
+          }
         } onCancel: {
           task.cancel()
         }
