@@ -56,7 +56,8 @@ extension World {
     gain(content, at)
     var stored = result
     // As `Outputs.contents` is encoded.
-    let file = operation.index % 2 == 0 ? [] : [3 << 3 | 2, 1] + Array(SimulatedStore.fileName.utf8)
+    let file =
+      operation.index % 2 == 0 ? [] : [3 << 3 | 2, 1] + Array(SimulatedStore.fileName.utf8)
     stored.output = [5 << 3 | 2, UInt8(36 + file.count), 1 << 3 | 2, 32] + bytes
     stored.output += [2 << 3, UInt8(content.size)] + file
     return stored
@@ -197,6 +198,21 @@ extension World {
 
   // MARK: - What may leave
 
+  /// Remembers what the coordinator has decided to tell a worker, however long its words are
+  /// withheld or under way.
+  func noteRetained(_ turn: SchedulingTurn) {
+    for case .toWorker(let peer, .orders(let orders)) in turn.atOnce + turn.afterDurable
+    where !(orders.retained.isEmpty && orders.released.isEmpty) {
+      guard let connection = connectionByPeer[peer],
+        case .worker(let at) = connections[connection].owner
+      else { continue }
+      for digest in orders.released { workers[at].store.retained[digest] = nil }
+      for digest in orders.retained {
+        workers[at].store.retained[digest] = orders.conversation
+      }
+    }
+  }
+
   func letGo(_ digests: [ContentDigest], _ at: Int) {
     for digest in digests {
       workers[at].store.kept.remove(digest)
@@ -215,7 +231,7 @@ extension World {
     // What a restored journal needs was released by the one that it replaces.
     if coordinator.isUp, restores.isEmpty, coordinator.scheduler.needsContent(digest),
       !workers.contains(where: { $0.store.kept.contains(digest) }),
-      !lostContents.contains(digest)
+      workers[at].store.retained[digest] == nil, !lostContents.contains(digest)
     {
       fail("S140", "\(digest.short) leaves \(workers[at].name), nobody keeps it, and it is needed")
     }

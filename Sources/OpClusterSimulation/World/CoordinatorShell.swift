@@ -141,6 +141,7 @@ extension World {
     coordinator.turns += 1
     checkTurn()
     checkBounds()
+    noteRetained(coordinator.turn)
     if coordinator.turn.isDurable {
       note(.turn, coordinator.turn.commit.number) {
         "commit \(self.coordinator.turn.commit.number): \(self.coordinator.turn.records)"

@@ -11,6 +11,9 @@ struct SimulatedStore {
   var contents: [ContentDigest: StoredContent] = [:]
   /// What has to stay.
   var kept: Set<ContentDigest> = []
+  /// What has to stay again, by an order of this conversation that has not come yet. What leaves
+  /// before it comes, is reported as lost.
+  var retained: [ContentDigest: Conversation] = [:]
   /// What others may read, by reader.
   var grants: [[UInt8]: Set<ContentDigest>] = [:]
   /// What others may leave in it, by their keys.

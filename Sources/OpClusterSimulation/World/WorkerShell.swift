@@ -145,11 +145,15 @@ extension World {
       workers[at].heardWordOf = saidAt
       workers[at].heardAt = workers[at].clock(now)
       workers[at].obeyed = 0
+      workers[at].store.retained = workers[at].store.retained.filter {
+        $0.value == welcome.conversation
+      }
       trace("  \(self.workers[at].name) ← welcome \(welcome.conversation.increment)")
     case .orders(let orders):
       guard orders.conversation == workers[at].core?.conversation else { return }
       workers[at].heardWordOf = max(workers[at].heardWordOf, saidAt)
       workers[at].heardAt = workers[at].clock(now)
+      for digest in orders.retained { workers[at].store.retained[digest] = nil }
       for digest in orders.unobtainable where workers[at].core?.cannotReach(digest) == true {
         noteMissed(digest, at)
       }
