@@ -366,11 +366,12 @@ import Testing
         ("opworker", ["serve", "--allow-root", "--coordinator", site.workers, "--join", token]),
         ("opworker", ["serve", "--allow-root", "--coordinator", site.workers, "--join=\(token)"]),
       ] {
-        let child = try site.start(program, home: "deaf", arguments)
+        var child = try site.start(program, home: "deaf", arguments)
         try await eventually("the token of \(program) is gone", details: { child.error }) {
+          // It waits two seconds for the handshake; a look that comes later needs another one.
+          if child.end != nil { child = try site.start(program, home: "deaf", arguments) }
           let bytes = FileManager.default.contents(atPath: "/proc/\(child.process)/cmdline")
           let shown = String(decoding: bytes ?? Data(), as: UTF8.self)
-          if child.end != nil { throw Trouble("\(program) has ended: \(child.error)") }
           return shown.contains("join") && !shown.contains(token) && shown.contains("xxxx")
         }
         child.signal(SIGKILL)
