@@ -95,8 +95,10 @@ let package = Package(
     .target(name: "OpClusterWire", dependencies: ["OpClusterModel", protobuf]),
     .target(
       name: "OpClusterJournal", dependencies: ["OpClusterSystem", "CSQLite", "OpClusterFolders"]),
+    // A server of HTTP, for figures and for pages.
+    .target(name: "OpClusterHTTP", dependencies: ["CHTTP"]),
     // Figures for monitoring, and the server that tells them.
-    .target(name: "OpClusterMetrics", dependencies: ["CHTTP", "OpClusterSystem"]),
+    .target(name: "OpClusterMetrics", dependencies: ["OpClusterHTTP", "OpClusterSystem"]),
     // Contents on a worker's disk, named by their digests.
     .target(
       name: "OpClusterStore",
@@ -125,7 +127,7 @@ let package = Package(
       dependencies: [
         "OpClusterScheduling", "OpClusterQueries", "OpClusterWire", "OpClusterJournal",
         "OpClusterKeys", "OpClusterFolders", "OpClusterSystem", "OpClusterZeroMQ",
-        "OpClusterPresentation", "OpClusterModel", "OpClusterMetrics",
+        "OpClusterPresentation", "OpClusterModel", "OpClusterMetrics", "OpClusterHTTP",
         deque, heap, logging,
       ]),
     // What runs the work of attempts, for a worker and for a program that is its own cluster.
@@ -138,7 +140,8 @@ let package = Package(
     .target(
       name: "OpClusterWorker",
       dependencies: [
-        "OpClusterMetrics", "OpClusterAttempts", "OpClusterOperations", "OpClusterExecution",
+        "OpClusterMetrics", "OpClusterHTTP", "OpClusterAttempts", "OpClusterOperations",
+        "OpClusterExecution",
         "OpClusterWire", "OpClusterProcesses", "OpClusterPresentation", "OpClusterDaemon",
         "OpClusterSystem", "OpClusterStore", "OpClusterTransfer", "OpClusterZeroMQ",
         "OpClusterModel", logging,
@@ -156,7 +159,7 @@ let package = Package(
       dependencies: [
         "OpClusterAttempts", "OpClusterWorker", "OpClusterClient", "OpClusterOperations",
         "OpClusterKeys", "OpClusterPresentation",
-        "OpClusterFolders", "OpClusterDaemon", "OpClusterMetrics", "OpClusterSystem",
+        "OpClusterFolders", "OpClusterDaemon", "OpClusterHTTP", "OpClusterSystem",
         "OpClusterZeroMQ", "OpClusterModel", arguments,
         logging,
       ]),
@@ -205,7 +208,7 @@ let package = Package(
       name: "opcoord",
       dependencies: [
         "OpClusterCoordinator", "OpClusterJournal", "OpClusterKeys", "OpClusterFolders",
-        "OpClusterDaemon", "OpClusterMetrics", "OpClusterSystem", "OpClusterZeroMQ",
+        "OpClusterDaemon", "OpClusterHTTP", "OpClusterSystem", "OpClusterZeroMQ",
         "OpClusterModel", arguments,
         logging,
       ]),
@@ -280,7 +283,7 @@ let package = Package(
       ]),
     .testTarget(
       name: "OpClusterMetricsTests",
-      dependencies: ["OpClusterMetrics", "OpClusterSystem", "RealCluster"]),
+      dependencies: ["OpClusterMetrics", "OpClusterHTTP", "OpClusterSystem", "RealCluster"]),
     .testTarget(name: "OpClusterSystemTests", dependencies: ["OpClusterSystem", "CSystem"]),
     .testTarget(
       name: "OpClusterZeroMQTests",
@@ -374,7 +377,8 @@ let package = Package(
       name: "OpClusterCoordinatorTests",
       dependencies: [
         "OpClusterFolders", "OpClusterKeys", "OpClusterCoordinator", "OpClusterMetrics",
-        "OpClusterScheduling", "OpClusterQueries", "OpClusterWire", "OpClusterSystem",
+        "OpClusterHTTP", "OpClusterScheduling", "OpClusterQueries", "OpClusterWire",
+        "OpClusterSystem",
         "OpClusterZeroMQ",
         "OpClusterJournal",
         "OpClusterPresentation", "OpClusterModel", "OpClusterClient",

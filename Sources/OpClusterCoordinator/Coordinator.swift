@@ -3,8 +3,9 @@
 
 import Glibc
 public import Logging
+public import OpClusterHTTP
 public import OpClusterJournal
-public import OpClusterMetrics
+import OpClusterMetrics
 public import OpClusterModel
 import OpClusterScheduling
 public import OpClusterSystem
@@ -18,7 +19,7 @@ public struct CoordinatorReady: Sendable {
   public let epoch: Epoch
   public let stateFolder: String
   /// Where figures are served; nil: nowhere.
-  public let metrics: MetricsAddress?
+  public let metrics: HTTPAddress?
 
   /// `opcoord ready clients=… workers=… epoch=N state=… [metrics=…]`
   public var line: String {
@@ -128,9 +129,9 @@ public struct Coordinator: Sendable {
   }
 
   private static func serveMetrics(
-    at address: MetricsAddress, _ notices: Mailbox<Notice>
+    at address: HTTPAddress, _ notices: Mailbox<Notice>
   ) throws(CoordinatorError) -> MetricsServer {
-    do throws(MetricsError) {
+    do throws(HTTPServerError) {
       return try MetricsServer(address) {
         MetricsQuestion.ask { notices.post(.metrics($0)) == .posted }
       }

@@ -1,7 +1,7 @@
 // The settings of a coordinator: addresses, times, limits. Made by the command or a test, never
 // changed afterwards. Values only.
 
-public import OpClusterMetrics
+public import OpClusterHTTP
 public import OpClusterModel
 public import OpClusterZeroMQ
 
@@ -17,7 +17,7 @@ public struct CoordinatorSettings: Sendable {
   public var keys: CoordinatorKeys?
   public var timing = Timing()
   /// Where figures for monitoring are served; nil: nowhere.
-  public var metrics: MetricsAddress?
+  public var metrics: HTTPAddress?
   /// The graphs that a submitter's key may change.
   public var steering = Steering.own
   /// Admits everybody: the proof at the start must detect it (G35).

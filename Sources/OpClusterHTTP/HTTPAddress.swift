@@ -1,9 +1,9 @@
-// Where figures are served: HOST:PORT.
+// Where something is served over HTTP: HOST:PORT.
 
 import CHTTP
 import Glibc
 
-public struct MetricsAddress: Hashable, Sendable, CustomStringConvertible {
+public struct HTTPAddress: Hashable, Sendable, CustomStringConvertible {
   /// A numeric address, without brackets; `*`: all addresses of this machine.
   public var host: String
   /// 0: the system chooses one.
@@ -41,7 +41,7 @@ public struct MetricsAddress: Hashable, Sendable, CustomStringConvertible {
   public var isLoopback: Bool { host.hasPrefix("127.") || host == "::1" }
 
   /// Returns the problem of an address that cannot be read.
-  func withSocketAddress(_ body: (UnsafePointer<sockaddr>) -> Void) -> MetricsError? {
+  func withSocketAddress(_ body: (UnsafePointer<sockaddr>) -> Void) -> HTTPServerError? {
     var hints = unsafe addrinfo()
     unsafe hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE
     unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -50,7 +50,7 @@ public struct MetricsAddress: Hashable, Sendable, CustomStringConvertible {
     let code = unsafe getaddrinfo(host == "*" ? nil : host, "\(port)", &hints, &found)
     guard code == 0, let first = unsafe found, let address = unsafe first.pointee.ai_addr else {
       let reason = unsafe String(cString: gai_strerror(code))
-      return MetricsError(text: "\(self) is no address: \(reason)")
+      return HTTPServerError(text: "\(self) is no address: \(reason)")
     }
     defer { unsafe freeaddrinfo(first) }
     unsafe body(address)
@@ -58,7 +58,7 @@ public struct MetricsAddress: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-public struct MetricsError: Error, CustomStringConvertible, Sendable {
-  var text: String
+public struct HTTPServerError: Error, CustomStringConvertible, Sendable {
+  public var text: String
   public var description: String { text }
 }

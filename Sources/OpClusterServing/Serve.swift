@@ -9,8 +9,8 @@ import Logging
 import OpClusterAttempts
 import OpClusterClient
 import OpClusterDaemon
+import OpClusterHTTP
 import OpClusterKeys
-import OpClusterMetrics
 import OpClusterModel
 import OpClusterPresentation
 import OpClusterSystem
@@ -206,7 +206,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     }
     try setStore(settings, &configuration)
     if let text = settings.text(.metrics, flag: metrics) {
-      guard let address = MetricsAddress(text) else {
+      guard let address = HTTPAddress(text) else {
         throw ValidationError(
           "--metrics: '\(text)' is not HOST:PORT with a numeric host, as in 127.0.0.1:9421")
       }

@@ -5,7 +5,7 @@
 import Logging
 import OpClusterCoordinator
 import OpClusterDaemon
-import OpClusterMetrics
+import OpClusterHTTP
 import OpClusterModel
 import OpClusterZeroMQ
 
@@ -46,7 +46,7 @@ extension Configuration {
       clientEndpoint: try endpoint(.client), workerEndpoint: try endpoint(.worker),
       stateFolder: self[.state])
     if !self[.metrics].isEmpty {
-      guard let address = MetricsAddress(self[.metrics]) else {
+      guard let address = HTTPAddress(self[.metrics]) else {
         throw problem(.metrics, "write HOST:PORT with a numeric host, as in 127.0.0.1:9420")
       }
       settings.metrics = address

@@ -1,8 +1,9 @@
 // What the coordinator tells monitoring.
 
 import Citations
-import OpClusterMetrics
+import OpClusterHTTP
 import OpClusterJournal
+import OpClusterMetrics
 import OpClusterModel
 import RealCluster
 import Testing
@@ -18,7 +19,7 @@ import Testing
 
   private func read(_ service: Service) throws -> String {
     let address = try #require(service.ready.metrics)
-    let text = try HTTPExchange.get("/metrics", from: address.port)
+    let text = try PlainHTTP.get("/metrics", from: address.port)
     try #require(text.hasPrefix("HTTP/1.1 200"), "\(text.prefix(200))")
     return text
   }
@@ -62,7 +63,7 @@ import Testing
   @Test(.checks("G32")) func served() throws {
     let (disk, folder) = (MemoryDisk(), try TestFolder())
     func serve() throws -> Service {
-      try Service(.memory(disk), in: folder) { $0.metrics = MetricsAddress("127.0.0.1:0") }
+      try Service(.memory(disk), in: folder) { $0.metrics = HTTPAddress("127.0.0.1:0") }
     }
     var service = try serve()
     do {
@@ -95,7 +96,7 @@ import Testing
 
   @Test func anAddressThatIsTakenEndsTheStart() throws {
     let first = try Service(.memory(MemoryDisk()), in: TestFolder()) {
-      $0.metrics = MetricsAddress("127.0.0.1:0")
+      $0.metrics = HTTPAddress("127.0.0.1:0")
     }
     let error = #expect(throws: Service.NotServing.self) {
       _ = try Service(.memory(MemoryDisk()), in: TestFolder()) { $0.metrics = first.ready.metrics }

@@ -1,5 +1,6 @@
 // How figures are written down, and what a request is answered.
 
+import OpClusterHTTP
 import Testing
 
 @testable import OpClusterMetrics
@@ -80,8 +81,9 @@ import Testing
     #expect(Exposition(accept: "\(openMetrics); version=1.0.0; charset=utf-8") == .openMetrics)
     // As Prometheus 2 asks.
     #expect(
-      Exposition(accept: "\(openMetrics);version=1.0.0,\(openMetrics);version=0.0.1;q=0.75,"
-        + "text/plain;version=0.0.4;q=0.5,*/*;q=0.1") == .openMetrics)
+      Exposition(
+        accept: "\(openMetrics);version=1.0.0,\(openMetrics);version=0.0.1;q=0.75,"
+          + "text/plain;version=0.0.4;q=0.5,*/*;q=0.1") == .openMetrics)
     #expect(Exposition(accept: "\(openMetrics);q=0.1, text/plain;q=0.9") == .prometheusText)
     #expect(Exposition(accept: "\(openMetrics);q=x") == .prometheusText)
   }
@@ -104,13 +106,13 @@ import Testing
     for (text, shown) in [
       ("127.0.0.1:9420", "127.0.0.1:9420"), ("localhost:0", "127.0.0.1:0"),
       ("[::1]:65535", "[::1]:65535"), ("*:1", "*:1"), ("0.0.0.0:9", "0.0.0.0:9"),
-    ] { #expect(MetricsAddress(text)?.description == shown) }
+    ] { #expect(HTTPAddress(text)?.description == shown) }
     for text in [
       "", ":", ":9420", "9420", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1",
       "::1:9420", "[::1]", "[127.0.0.1]:9420", "example.org:9420", "http://127.0.0.1:9420",
       "127.0.0.1:9420/metrics", "300.0.0.1:9420",
-    ] { #expect(MetricsAddress(text) == nil, "\(text)") }
-    #expect(MetricsAddress("[::1]:9")?.isLoopback == true)
-    #expect(MetricsAddress("*:9")?.isLoopback == false)
+    ] { #expect(HTTPAddress(text) == nil, "\(text)") }
+    #expect(HTTPAddress("[::1]:9")?.isLoopback == true)
+    #expect(HTTPAddress("*:9")?.isLoopback == false)
   }
 }

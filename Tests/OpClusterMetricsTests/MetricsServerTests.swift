@@ -1,6 +1,7 @@
 // The server over real connections.
 
 import Glibc
+import OpClusterHTTP
 import OpClusterSystem
 import RealCluster
 import Synchronization
@@ -10,36 +11,36 @@ import Testing
 
 @Suite struct MetricsServerTests {
   @Test func serves() throws {
-    let address = try #require(MetricsAddress("127.0.0.1:0"))
+    let address = try #require(HTTPAddress("127.0.0.1:0"))
     let server = try MetricsServer(address) { [MetricFamily("x", .gauge, "Of x.", 3)] }
     defer { server.stop() }
     #expect(server.address.port != 0)
-    let text = try HTTPExchange.get("/metrics", from: server.address.port)
+    let text = try PlainHTTP.get("/metrics", from: server.address.port)
     #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"))
     #expect(text.hasSuffix("\r\n\r\n# HELP x Of x.\n# TYPE x gauge\nx 3\n"))
-    let open = try HTTPExchange.get(
+    let open = try PlainHTTP.get(
       "/metrics", from: server.address.port, headers: "Accept: application/openmetrics-text\r\n")
     #expect(open.hasSuffix("# EOF\n") && open.contains("application/openmetrics-text"))
-    #expect(try HTTPExchange.get("/other", from: server.address.port).hasPrefix("HTTP/1.1 404"))
+    #expect(try PlainHTTP.get("/other", from: server.address.port).hasPrefix("HTTP/1.1 404"))
     let post = "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-    #expect(try HTTPExchange.send(post, to: server.address.port).hasPrefix("HTTP/1.1 405"))
+    #expect(try PlainHTTP.send(post, to: server.address.port).hasPrefix("HTTP/1.1 405"))
     // A header without end costs its connection alone.
     let long = "GET /metrics HTTP/1.1\r\nX: \(String(repeating: "y", count: 100_000))\r\n\r\n"
-    #expect(try !HTTPExchange.send(long, to: server.address.port).contains("200 OK"))
-    #expect(try HTTPExchange.get("/metrics", from: server.address.port).hasPrefix("HTTP/1.1 200"))
+    #expect(try !PlainHTTP.send(long, to: server.address.port).contains("200 OK"))
+    #expect(try PlainHTTP.get("/metrics", from: server.address.port).hasPrefix("HTTP/1.1 200"))
   }
 
   /// Who asks all the time costs the owner of the figures no more than a few answers a second.
   @Test func whoAsksOften() throws {
     let answers = Atomic<Int>(0)
-    let address = try #require(MetricsAddress("127.0.0.1:0"))
+    let address = try #require(HTTPAddress("127.0.0.1:0"))
     let server = try MetricsServer(address) {
       answers.wrappingAdd(1, ordering: .relaxed)
       return []
     }
     let start = ContinuousClock.now
     for _ in 0..<200 {
-      let text = try HTTPExchange.get("/metrics", from: server.address.port)
+      let text = try PlainHTTP.get("/metrics", from: server.address.port)
       #expect(text.hasPrefix("HTTP/1.1 200"))
     }
     let most = Int((ContinuousClock.now - start) / MetricsServer.leastAge) + 1
@@ -60,17 +61,17 @@ import Testing
       try #require(descriptor >= 0)
       taken.append(descriptor)
     }
-    let address = try #require(MetricsAddress("127.0.0.1:0"))
+    let address = try #require(HTTPAddress("127.0.0.1:0"))
     let server = try MetricsServer(address) { [] }
-    #expect(try HTTPExchange.get("/metrics", from: server.address.port).hasPrefix("HTTP/1.1 200"))
+    #expect(try PlainHTTP.get("/metrics", from: server.address.port).hasPrefix("HTTP/1.1 200"))
     server.stop()
   }
 
   @Test func anAddressThatIsTaken() throws {
-    let address = try #require(MetricsAddress("127.0.0.1:0"))
+    let address = try #require(HTTPAddress("127.0.0.1:0"))
     let server = try MetricsServer(address) { [] }
     let same = server.address
-    let error = #expect(throws: MetricsError.self) { _ = try MetricsServer(same) { [] } }
+    let error = #expect(throws: HTTPServerError.self) { _ = try MetricsServer(same) { [] } }
     #expect(error?.description.contains("Address already in use") == true)
     server.stop()
   }

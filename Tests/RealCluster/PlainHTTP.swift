@@ -4,7 +4,7 @@
 import Glibc
 import OpClusterSystem
 
-public enum HTTPExchange {
+public enum PlainHTTP {
   /// Sends bytes to a port of 127.0.0.1.
   ///
   /// - Returns: What comes back until the other side closes.

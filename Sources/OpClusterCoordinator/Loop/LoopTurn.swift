@@ -9,6 +9,7 @@
 // reason.
 
 import Logging
+import OpClusterHTTP
 import OpClusterJournal
 import OpClusterMetrics
 import OpClusterModel
@@ -18,7 +19,7 @@ import OpClusterZeroMQ
 
 extension CoordinatorLoop {
   func run(
-    metrics: MetricsAddress?, onReady: (CoordinatorReady) -> Void
+    metrics: HTTPAddress?, onReady: (CoordinatorReady) -> Void
   ) -> CoordinatorEnd {
     joinPoller()
     let ready = CoordinatorReady(

@@ -128,6 +128,8 @@ extension ShadowLedger {
       where other.queue == own.queue && other.isQueued && other.outcome == nil
         && other.enqueuePlace < own.enqueuePlace
       {
+        // What runs again and comes before it when a worker has it already, waits for its end.
+        if other.returned > own.handedOver, other.worker == 0 { continue }
         complain("S77", "the barrier \(name) starts before \(number)/#\(index) has ended")
       }
     }

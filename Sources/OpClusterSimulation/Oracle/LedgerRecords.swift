@@ -194,6 +194,7 @@ extension ShadowLedger {
         if let origin = submission.recomputes, contains(origin) {
           operation.place = self[origin].enqueuePlace
           operation.enqueuePlace = operation.place
+          operation.returned = commit
         }
         operation.priority = template.priority
         if template.isBarrier, operation.isQueued {

@@ -85,6 +85,8 @@ struct ShadowLedger: Sendable {
     /// Its place in line, and its place among barriers.
     var place: UInt64 = 0
     var enqueuePlace: UInt64 = 0
+    /// When it took a place that others had passed; 0: it went to the end.
+    var returned = CommitIndex(0)
     /// False for declared operations that are not enqueued.
     var isQueued = true
     var isHeld = false

@@ -5,6 +5,7 @@ import Glibc
 import Logging
 import OpClusterAttempts
 import OpClusterExecution
+import OpClusterHTTP
 import OpClusterMetrics
 import OpClusterModel
 import OpClusterOperations
@@ -120,7 +121,7 @@ final class WorkerLoop {
 
   private func serveMetrics() throws(WorkerError) {
     guard let address = configuration.metrics else { return }
-    do throws(MetricsError) {
+    do throws(HTTPServerError) {
       let server = try MetricsServer(address) { [orders] in
         MetricsQuestion.ask { orders.post(.tellMetrics($0)) == .posted }
       }

@@ -3,7 +3,7 @@
 
 public import Logging
 public import OpClusterAttempts
-public import OpClusterMetrics
+public import OpClusterHTTP
 public import OpClusterModel
 public import OpClusterSystem
 public import OpClusterZeroMQ
@@ -44,7 +44,7 @@ public struct WorkerConfiguration: Sendable {
   /// What the store sends to others each second, in bytes; nil: as much as it can.
   public var uploadBytesPerSecond: Int64?
   /// Where figures for monitoring are served; nil: nowhere.
-  public var metrics: MetricsAddress?
+  public var metrics: HTTPAddress?
   /// The time between two sweeps of logs; nil: five minutes.
   package var logSweepInterval: Span?
   /// Takes SIGTERM and SIGINT as orders to stop, and gives children default signals. Only if the
