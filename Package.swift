@@ -42,6 +42,7 @@ let package = Package(
     .executable(name: "opworker", targets: ["opworker"]),
     .executable(name: "oprelay", targets: ["oprelay"]),
     .executable(name: "opbatch", targets: ["opbatch"]),
+    .executable(name: "opweb", targets: ["opweb"]),
     .executable(name: "opsim", targets: ["opsim"]),
     .executable(name: "opbench", targets: ["opbench"]),
   ],
@@ -169,6 +170,20 @@ let package = Package(
         "OpClusterFolders", "OpClusterModel", "OpClusterWire", "OpClusterKeys", "OpClusterSystem",
         "OpClusterStore", "OpClusterTransfer", "OpClusterZeroMQ", "OpClusterPresentation", logging,
       ]),
+    // What commands and pages ask a coordinator, and the rows that they get, opened.
+    .target(
+      name: "OpClusterReading",
+      dependencies: [
+        "OpClusterClient", "OpClusterPresentation", "OpClusterQueries", "OpClusterWire",
+        "OpClusterModel",
+      ]),
+    // Pages about a cluster, for browsers.
+    .target(
+      name: "OpClusterDashboard",
+      dependencies: [
+        "OpClusterReading", "OpClusterClient", "OpClusterPresentation", "OpClusterHTTP",
+        "OpClusterSystem", "OpClusterModel",
+      ]),
     .target(
       name: "OpClusterLocal",
       dependencies: [
@@ -225,9 +240,15 @@ let package = Package(
     .executableTarget(
       name: "opbatch",
       dependencies: [
-        "OpClusterClient", "OpClusterFolders", "OpClusterKeys", "OpClusterManifest",
-        "OpClusterPresentation", "OpClusterQueries", "OpClusterStore", "OpClusterWire",
+        "OpClusterClient", "OpClusterReading", "OpClusterFolders", "OpClusterKeys",
+        "OpClusterManifest", "OpClusterPresentation", "OpClusterQueries", "OpClusterStore", "OpClusterWire",
         "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
+      ]),
+    .executableTarget(
+      name: "opweb",
+      dependencies: [
+        "OpClusterDashboard", "OpClusterClient", "OpClusterHTTP", "OpClusterFolders",
+        "OpClusterDaemon", "OpClusterSystem", "OpClusterModel", arguments,
       ]),
     .executableTarget(
       name: "opsim",
@@ -280,6 +301,13 @@ let package = Package(
       name: "OpClusterRackTests",
       dependencies: [
         "OpClusterRack", "OpClusterScheduling", "OpClusterExecution", "OpClusterModel",
+      ]),
+    .testTarget(
+      name: "OpClusterHTTPTests", dependencies: ["OpClusterHTTP", "RealCluster"]),
+    .testTarget(
+      name: "OpClusterDashboardTests",
+      dependencies: [
+        "OpClusterDashboard", "OpClusterHTTP", "OpClusterPresentation", "OpClusterModel",
       ]),
     .testTarget(
       name: "OpClusterMetricsTests",
@@ -452,12 +480,13 @@ let package = Package(
       dependencies: [
         "RealCluster", "ScenarioBody", "OpClusterClient", "OpClusterManifest", "OpClusterWire",
         "OpClusterModel", "OpClusterProcesses", "opcoord", "opworker", "oprelay", "opbatch",
+        "opweb",
       ]),
     .testTarget(
       name: "OpbatchTests",
       dependencies: [
-        "opbatch", "OpClusterClient", "OpClusterManifest", "OpClusterPresentation", "OpClusterWire",
-        "OpClusterModel", arguments,
+        "opbatch", "OpClusterReading", "OpClusterClient", "OpClusterManifest",
+        "OpClusterPresentation", "OpClusterWire", "OpClusterModel", arguments,
       ]),
     .testTarget(
       name: "OpClusterExamplesTests",

@@ -8,7 +8,7 @@ import OpClusterModel
 import OpClusterSystem
 
 /// The private folders (0700) of our own cluster, with the addresses and paths inside them.
-struct ClusterFolder: Sendable {
+package struct ClusterFolder: Sendable {
   /// The folder of the sockets alone: short, and in memory on many machines.
   var path: String
   /// The folder for everything that grows.
@@ -118,7 +118,7 @@ struct ClusterFolder: Sendable {
   }
 
   /// Finds one of our programs: beside the running one, else in PATH.
-  static func executable(_ name: String) throws(ClientError) -> String {
+  package static func executable(_ name: String) throws(ClientError) -> String {
     var folders: [String] = []
     if let own = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"),
       let slash = own.lastIndex(of: "/")

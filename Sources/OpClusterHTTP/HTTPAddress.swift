@@ -60,5 +60,6 @@ public struct HTTPAddress: Hashable, Sendable, CustomStringConvertible {
 
 public struct HTTPServerError: Error, CustomStringConvertible, Sendable {
   public var text: String
+  public init(text: String) { self.text = text }
   public var description: String { text }
 }

@@ -1,15 +1,15 @@
 // Decodes the parts of a row that are opaque to the coordinator, for people and programs: outputs
 // and command.
 
-import OpClusterModel
-import OpClusterPresentation
+package import OpClusterModel
+package import OpClusterPresentation
 import OpClusterWire
 
 extension OperationRow {
   /// Returns the row with a command's outputs as `key=value` lines and a registered type's value as
   /// JSON. Other bytes stay as they are. A user's bytes may be valid for several formats; what is
   /// JSON already is left alone.
-  func withReadableOutputs() -> OperationRow {
+  package func withReadableOutputs() -> OperationRow {
     var row = self
     row.result = result?.withReadableOutputs()
     for at in row.attempts.indices {
@@ -19,7 +19,7 @@ extension OperationRow {
   }
 
   /// The command with this element's values; nil if the row has no command.
-  var shownCommand: String? {
+  package var shownCommand: String? {
     guard !command.isEmpty, let specification = try? Wire.decodeCommand(command) else {
       return nil
     }
@@ -64,7 +64,7 @@ extension StoredContent {
 
 extension AttemptResult {
   /// The value that is too large for a message, and lies in the store of a worker.
-  var storedValue: StoredContent? {
+  package var storedValue: StoredContent? {
     guard let opened = try? Wire.decodeOutput(output), let place = opened.valueContent else {
       return nil
     }
@@ -72,11 +72,11 @@ extension AttemptResult {
   }
 
   /// The files that it has left in stores.
-  var storedFiles: [StoredFile] { (try? Wire.decodeOutput(output))?.files ?? [] }
+  package var storedFiles: [StoredFile] { (try? Wire.decodeOutput(output))?.files ?? [] }
 
   /// The operation's result as a JSON document: the value of a registered type, the outputs of a
   /// command as an object of strings, `null` for nothing.
-  var returnedDocument: [UInt8] {
+  package var returnedDocument: [UInt8] {
     let nothing = Array("null".utf8)
     if output.isEmpty { return nothing }
     guard !JSONSyntax.isValid(output), let opened = try? Wire.decodeOutput(output)
@@ -94,9 +94,9 @@ extension AttemptResult {
 
 /// Decodes the results of a block operation. The results of blocks are one output, in the order of
 /// the blocks (S123).
-enum BlockOutputs {
+package enum BlockOutputs {
   /// Returns nil if the bytes are not block results.
-  static func open(_ bytes: [UInt8]) -> [ShownBlock]? {
+  package static func open(_ bytes: [UInt8]) -> [ShownBlock]? {
     guard !bytes.isEmpty, let results = try? Wire.decodeBlockResults(bytes) else { return nil }
     return results.map { result in
       switch result {
@@ -116,19 +116,19 @@ enum BlockOutputs {
 }
 
 /// Rows with decoded outputs; the decoding depends on the work of the operation.
-struct OpenedRows {
-  var rows: [OperationRow]
+package struct OpenedRows {
+  package var rows: [OperationRow]
   /// The results of the block operations among the rows.
-  var blocks: [OperationID: [ShownBlock]] = [:]
+  package var blocks: [OperationID: [ShownBlock]] = [:]
   /// The files that operations among the rows have left.
-  var files: [OperationID: [StoredFile]] = [:]
+  package var files: [OperationID: [StoredFile]] = [:]
 }
 
 extension Reader {
   /// Decodes rows from the coordinator. Requests the structure of each graph with an output among
   /// the rows. Only the structure says which rows are block operations: their results look like any
   /// output. At most as many requests as the page has graphs.
-  func opened(_ rows: [OperationRow]) async throws -> OpenedRows {
+  package func opened(_ rows: [OperationRow]) async throws -> OpenedRows {
     var result = OpenedRows(rows: rows)
     var works: [GraphID: [String: String]] = [:]
     for (at, row) in rows.enumerated() {

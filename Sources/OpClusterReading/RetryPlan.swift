@@ -1,21 +1,21 @@
 // Computes the operations that a new graph takes over from an ended one: the succeeded ones,
 // without those that run again and all their dependents. Values only.
 
-import OpClusterModel
+package import OpClusterModel
 import OpClusterQueries
 
-struct RetryPlan {
+package struct RetryPlan {
   private let outline: GraphOutline
   /// Raw outcomes by index; 0 for none.
   private let outcomes: [UInt8]
 
-  init(_ submission: GraphSubmission, _ outcomes: [UInt8], of graph: GraphID) {
+  package init(_ submission: GraphSubmission, _ outcomes: [UInt8], of graph: GraphID) {
     outline = GraphOutline(submission, graph: graph)
     self.outcomes = outcomes
   }
 
   /// `chosen` nil means the whole graph; with `onlyFailed`, its operations that did not succeed.
-  func reused(again chosen: Set<UInt32>?, onlyFailed: Bool) -> OperationRuns {
+  package func reused(again chosen: Set<UInt32>?, onlyFailed: Bool) -> OperationRuns {
     var runs = OperationRuns(graph: outline.graph)
     // The whole graph again: nothing is taken over.
     guard chosen != nil || onlyFailed else { return runs }
@@ -75,5 +75,5 @@ struct RetryPlan {
 
 extension OperationRuns {
   /// Operations in all runs.
-  var count: Int { (0..<runCount).reduce(0) { $0 + run($1).count } }
+  package var count: Int { (0..<runCount).reduce(0) { $0 + run($1).count } }
 }

@@ -1,27 +1,27 @@
 // Requests of `why`: the reasons of each stage of a graph, and the attempts of single operations.
 
 import OpClusterClient
-import OpClusterModel
-import OpClusterPresentation
+package import OpClusterModel
+package import OpClusterPresentation
 
 /// One graph, and its operations that have not succeeded in groups of equals.
-struct WhySummary {
-  let row: GraphRow
-  private(set) var groups: [WhyGroup] = []
+package struct WhySummary {
+  package let row: GraphRow
+  package private(set) var groups: [WhyGroup] = []
   /// The number of stages with something to tell that were not requested.
-  private(set) var hiddenStages = 0
+  package private(set) var hiddenStages = 0
 
   /// Maximum number of requests about one graph, besides its structure.
   private static let questions = 40
   /// The states in the order of telling: the worst first.
-  static let order: [[StateWord]] = [
+  package static let order: [[StateWord]] = [
     [.failed, .timedOut, .lost], [.ready, .held, .declared, .waiting], [.stopping],
     [.skipped, .cancelled], [.dispatched, .executing],
   ]
 
   /// One request for each state of each stage, until `questions` are used up. The states come in
   /// the order of telling, so that the worst is never what is left out.
-  init(_ graph: GraphID, _ reader: Reader) async throws {
+  package init(_ graph: GraphID, _ reader: Reader) async throws {
     let structure = try await reader.structure(graph)
     row = structure.row
     var asked = 0
@@ -98,7 +98,7 @@ extension Reader {
 
   /// Adds a line for every ended attempt to the explanations. Returns too many operations
   /// unchanged.
-  func withAttempts(
+  package func withAttempts(
     _ explanations: [Explanation], _ selection: Selection
   ) async throws -> [Explanation] {
     guard explanations.count <= Self.operationsInFull else { return explanations }
@@ -116,7 +116,7 @@ extension Reader {
 extension OperationRow {
   /// Returns `attempt 1 on w2: exit status 1, after 3.2s` for each attempt that ended without
   /// success.
-  var attemptLines: [String] {
+  package var attemptLines: [String] {
     attempts.compactMap { entry in
       let result = entry.result
       guard result.cause != .none else { return nil }

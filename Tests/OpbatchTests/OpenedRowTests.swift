@@ -1,6 +1,7 @@
 // Outputs of either kind of operation, opened for people.
 
 import OpClusterModel
+import OpClusterReading
 import OpClusterWire
 import Testing
 

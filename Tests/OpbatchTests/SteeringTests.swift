@@ -3,6 +3,7 @@
 import ArgumentParser
 import Citations
 import OpClusterModel
+import OpClusterReading
 import Testing
 
 @testable import opbatch

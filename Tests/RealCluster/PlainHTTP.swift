@@ -10,18 +10,8 @@ public enum PlainHTTP {
   /// - Returns: What comes back until the other side closes.
   /// - Throws: If nobody listens.
   public static func send(_ bytes: String, to port: UInt16) throws -> String {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let descriptor = try connected(to: port)
     defer { close(descriptor) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    let code = unsafe withUnsafePointer(to: &address) { pointer in
-      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard code == 0 else { throw SystemError(action: "connect to port \(port)", code: errno) }
     let sent = Array(bytes.utf8)
     _ = unsafe Glibc.send(descriptor, sent, sent.count, Int32(MSG_NOSIGNAL))
     var answer: [UInt8] = []
@@ -31,6 +21,26 @@ public enum PlainHTTP {
       if count <= 0 { return String(decoding: answer, as: UTF8.self) }
       answer += buffer[..<count]
     }
+  }
+
+  /// A connection to a port of 127.0.0.1, which the caller closes.
+  static func connected(to port: UInt16) throws -> Int32 {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    let code = unsafe withUnsafePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard code == 0 else {
+      let problem = SystemError(action: "connect to port \(port)", code: errno)
+      close(descriptor)
+      throw problem
+    }
+    return descriptor
   }
 
   /// Asks for a path, with these further lines of a header.

@@ -11,6 +11,14 @@ public func operationPage(
   _ row: OperationRow, command: String? = nil, blocks: [ShownBlock] = [],
   files: [StoredFile] = [], source: OperationPath? = nil, _ style: Style
 ) -> [String] {
+  operationFacts(row, command: command, blocks: blocks, files: files, source: source, style).lines
+}
+
+/// The same for any reader.
+func operationFacts(
+  _ row: OperationRow, command: String? = nil, blocks: [ShownBlock] = [],
+  files: [StoredFile] = [], source: OperationPath? = nil, _ style: Style
+) -> Page {
   var page = Page(style)
   let path = OperationPath(row).description
   page.line(
@@ -45,7 +53,7 @@ public func operationPage(
   page.pair("files", filesSentence(files, path: path))
   earlierAttempts(row, &page, style)
   diagnostic(row, path: path, keepsLogs: true, &page)
-  return page.lines
+  return page
 }
 
 /// Returns the page of a failure, for the end of `run` and `watch`. `keepsLogs` tells whether its

@@ -41,6 +41,10 @@ struct HTMLText {
     begin("meta", attributes, end: "/>")
   }
 
+  /// Neither has one of these.
+  mutating func link(_ attributes: [Attribute]) { begin("link", attributes, end: "/>") }
+  mutating func input(_ attributes: [Attribute]) { begin("input", attributes, end: "/>") }
+
   /// An element without content.
   mutating func empty(_ tag: StaticString, _ attributes: [Attribute]) {
     element(tag, attributes) { _ in }

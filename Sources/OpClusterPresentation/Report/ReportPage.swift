@@ -20,7 +20,7 @@ struct ReportPage {
   private static let manifestBytes = 128 * 1024
   private static let mostRows = 200
   /// A picture of more is not readable on a page.
-  private static let mostStagesInPicture = 200
+  static let mostStagesInPicture = 200
 
   init(report: GraphReport, trace: GraphTrace) {
     self.report = report
@@ -117,10 +117,12 @@ struct ReportPage {
     html.element("p", [("class", "faint")], "\(begin) \(shownCount(count - shown)) others.")
   }
 
-  private func failures(_ html: inout HTMLText) {
+  /// - Parameter limit: Others are counted.
+  func failures(atMost limit: Int = .max, _ html: inout HTMLText) {
     guard report.failureCount > 0 else { return }
+    let shown = report.failures.prefix(limit)
     section("What failed", &html) { html in
-      for failure in report.failures {
+      for failure in shown {
         html.element("h3", failure.name)
         var words = failure.sentence
         if !failure.worker.isEmpty { words += ", at \(failure.worker)" }
@@ -129,14 +131,14 @@ struct ReportPage {
         html.element("p", words)
         if !failure.lines.isEmpty { html.element("pre") { $0.lines(failure.lines) } }
       }
-      let others = report.failureCount - UInt64(report.failures.count)
+      let others = report.failureCount - UInt64(shown.count)
       if others > 0 {
         html.element("p", [("class", "faint")], "… and \(shownCount(others, "further failure")).")
       }
     }
   }
 
-  private func picture(_ html: inout HTMLText) {
+  func picture(_ html: inout HTMLText) {
     let stages = statistics.structure.stages.count
     guard stages > 1, stages <= Self.mostStagesInPicture,
       let picture = GraphSVG.document(statistics.structure)
@@ -149,7 +151,7 @@ struct ReportPage {
     }
   }
 
-  private func overTime(_ html: inout HTMLText) {
+  func overTime(_ html: inout HTMLText) {
     guard let activity else { return }
     section("Over time", &html) { html in
       figure(activityPlot(activity), "Operations at once.", ["running", "waiting"], &html)
@@ -177,7 +179,7 @@ struct ReportPage {
     }
   }
 
-  private func names(_ html: inout HTMLText) {
+  func names(_ html: inout HTMLText) {
     guard !statistics.stages.isEmpty else { return }
     section("By name", &html) { html in
       html.element("div", [("class", "scroll")]) { html in
@@ -217,7 +219,7 @@ struct ReportPage {
     others(than: Self.mostNames, of: advice.count, &html)
   }
 
-  private func criticalPath(_ html: inout HTMLText) {
+  func criticalPath(_ html: inout HTMLText) {
     let path = statistics.criticalPath()
     guard path.count > 1 else { return }
     section("Critical path", &html) { html in
@@ -237,7 +239,7 @@ struct ReportPage {
     }
   }
 
-  private func workers(_ html: inout HTMLText) {
+  func workers(_ html: inout HTMLText) {
     guard let activity else { return }
     section("Workers", &html) { html in
       let workers = activity.workers.sorted { ($1.ran, $0.name) < ($0.ran, $1.name) }
@@ -256,7 +258,7 @@ struct ReportPage {
     }
   }
 
-  private func work(_ html: inout HTMLText) {
+  func work(_ html: inout HTMLText) {
     guard !report.works.isEmpty else { return }
     section("What ran", &html) { html in
       for work in report.works {

@@ -20,7 +20,7 @@ func activityPlot(_ activity: GraphActivity) -> (inout HTMLText) -> Void {
 
 extension Plot {
   /// The outline of steps from the ground.
-  fileprivate func area(_ values: [Double], _ most: Double) -> String {
+  func area(_ values: [Double], _ most: Double) -> String {
     var path = "M\(plotNumber(left)) \(plotNumber(bottom))"
     for (at, value) in values.enumerated() {
       let height = plotNumber(y(value / most))

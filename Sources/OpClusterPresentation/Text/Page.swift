@@ -2,10 +2,21 @@
 // Values are made safe here, so that callers may pass what others wrote (G38). Quoted lines must be
 // safe already.
 
-/// Collects the lines of a page for one stream.
+/// Collects what a page says; `lines` are for a stream, `HTMLText.page` is for a browser.
 /// One line of the page is one line of the terminal: what is too long is wrapped.
 struct Page {
-  private(set) var lines: [String] = []
+  enum Entry {
+    case line(StyledLine)
+    case blank
+    /// Without a name it continues the pair before it.
+    case pair(name: String, value: String, Tone)
+    /// With `isProse` wrapped, else cut.
+    case quote([String], isProse: Bool, indent: Int)
+    case table(Table, indent: Int)
+    case prose(String, indent: Int, hanging: Int, Tone)
+  }
+
+  private(set) var entries: [Entry] = []
   private let style: Style
   /// The columns of the names of pairs.
   /// Wide enough for the longest name of a pair.
@@ -16,19 +27,13 @@ struct Page {
     self.nameWidth = nameWidth
   }
 
-  mutating func line(_ line: StyledLine = StyledLine()) { lines.append(line.text(style)) }
-  mutating func blank() { lines.append("") }
+  mutating func line(_ line: StyledLine = StyledLine()) { entries.append(.line(line)) }
+  mutating func blank() { entries.append(.blank) }
 
   /// Adds ` name value`, wrapped below the value; nothing for an empty value.
   mutating func pair(_ name: String, _ value: String?, _ tone: Tone = .plain) {
     guard let value, !value.isEmpty else { return }
-    let indent = 2 + nameWidth
-    // At least ten columns stay for a value, however narrow the terminal.
-    let room = style.width.map { max($0 - indent, 10) }
-    for (position, piece) in wrap(safe(value), to: room).enumerated() {
-      let name = position == 0 ? "  " + pad(name, to: nameWidth) : blanks(indent)
-      lines.append(StyledLine([.init(name, .faint), .init(piece, tone)]).text(style))
-    }
+    entries.append(.pair(name: name, value: value, tone))
   }
 
   /// Adds a pair with several lines; at most twenty are shown.
@@ -42,26 +47,52 @@ struct Page {
 
   /// Adds quoted lines behind a bar, cut to the width; with `isProse` wrapped instead.
   mutating func quote(_ quoted: [String], isProse: Bool = false, indent: Int = 4) {
-    let bar = style.usesUnicode ? "│ " : "| "
-    let room = style.width.map { max($0 - indent - bar.count, 10) }
-    for text in isProse ? quoted.flatMap({ wrap($0, to: room) }) : quoted {
-      let line = StyledLine([.init(blanks(indent) + bar, .faint), .init(text)])
-      lines.append(line.text(style, cut: true))
-    }
+    entries.append(.quote(quoted, isProse: isProse, indent: indent))
   }
 
   mutating func table(_ table: Table, indent: Int = 2) {
-    var narrower = style
-    narrower.width = style.width.map { max($0 - indent, Style.narrowest) }
-    for line in table.lines(narrower) { lines.append(blanks(indent) + line) }
+    entries.append(.table(table, indent: indent))
   }
 
   /// Adds prose, wrapped and indented.
   mutating func prose(_ text: String, indent: Int, hanging: Int = 0, _ tone: Tone = .plain) {
-    let room = style.width.map { max($0 - indent - hanging, 10) }
-    for (position, piece) in wrap(safe(text), to: room).enumerated() {
-      let blanks = blanks(position == 0 ? indent : indent + hanging)
-      lines.append(StyledLine([.init(blanks), .init(piece, tone)]).text(style))
+    entries.append(.prose(text, indent: indent, hanging: hanging, tone))
+  }
+
+  /// The lines for the stream.
+  var lines: [String] { entries.flatMap(lines) }
+
+  private func lines(of entry: Entry) -> [String] {
+    switch entry {
+    case .line(let line): return [line.text(style)]
+    case .blank: return [""]
+    case .pair(let name, let value, let tone): return lines(ofPair: name, value, tone)
+    case .quote(let quoted, let isProse, let indent):
+      let bar = style.usesUnicode ? "│ " : "| "
+      let room = style.width.map { max($0 - indent - bar.count, 10) }
+      return (isProse ? quoted.flatMap { wrap($0, to: room) } : quoted).map { text in
+        StyledLine([.init(blanks(indent) + bar, .faint), .init(text)]).text(style, cut: true)
+      }
+    case .table(let table, let indent):
+      var narrower = style
+      narrower.width = style.width.map { max($0 - indent, Style.narrowest) }
+      return table.lines(narrower).map { blanks(indent) + $0 }
+    case .prose(let text, let indent, let hanging, let tone):
+      let room = style.width.map { max($0 - indent - hanging, 10) }
+      return wrap(safe(text), to: room).enumerated().map { position, piece in
+        let blanks = blanks(position == 0 ? indent : indent + hanging)
+        return StyledLine([.init(blanks), .init(piece, tone)]).text(style)
+      }
+    }
+  }
+
+  private func lines(ofPair name: String, _ value: String, _ tone: Tone) -> [String] {
+    let indent = 2 + nameWidth
+    // At least ten columns stay for a value, however narrow the terminal.
+    let room = style.width.map { max($0 - indent, 10) }
+    return wrap(safe(value), to: room).enumerated().map { position, piece in
+      let name = position == 0 ? "  " + pad(name, to: nameWidth) : blanks(indent)
+      return StyledLine([.init(name, .faint), .init(piece, tone)]).text(style)
     }
   }
 

@@ -29,8 +29,8 @@ public struct Table: Sendable {
     }
   }
 
-  private let columns: [Column]
-  private var rows: [[StyledLine.Piece]] = []
+  let columns: [Column]
+  private(set) var rows: [[StyledLine.Piece]] = []
   /// Blanks between two columns.
   private static let gap = 2
 

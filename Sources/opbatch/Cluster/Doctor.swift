@@ -5,6 +5,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 import OpClusterSystem
 
 /// Reads only, and needs the right to read (G36). Made for the moment when something is wrong: each

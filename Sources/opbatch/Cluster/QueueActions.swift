@@ -4,21 +4,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
-
-/// All queues, page by page. An empty page ends the loop even if more is announced, so that no
-/// reply can make it endless.
-func allQueues(
-  _ ask: (ClientRequest) async throws -> ClientReply
-) async throws -> [QueueRow] {
-  var all: [QueueRow] = []
-  while true {
-    guard case .queues(let rows, let more) = try await ask(.queues(after: all.last?.queue)) else {
-      throw Failure.unexpectedReply("queues")
-    }
-    all += rows
-    if !more || rows.isEmpty { return all }
-  }
-}
+import OpClusterReading
 
 extension Command {
   /// Runs `body`. Offers a near name if the coordinator does not know the queue. Asks for the names

@@ -6,6 +6,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Needs the right to read (G36). Without a format it draws for the terminal.
 struct Draw: Command {

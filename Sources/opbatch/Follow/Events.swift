@@ -6,6 +6,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Needs the right to read (G36). A key that reads one graph alone does not exist: an observer sees
 /// all of them.

@@ -5,6 +5,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 extension Reader {
   /// The files of the selected operations, a page of operations after the other. `use` gets those

@@ -5,6 +5,7 @@ import OpClusterClient
 import OpClusterManifest
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 import Synchronization
 
 /// Something that others want to be told of.

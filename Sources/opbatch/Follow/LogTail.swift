@@ -3,6 +3,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// For one task at a time.
 final class LogTail {

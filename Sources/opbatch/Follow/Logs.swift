@@ -7,6 +7,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Needs the right to read (G36). Status 4 where no operation has a log to show.
 struct Logs: Command {

@@ -4,6 +4,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// The source of the names in a book.
 protocol NameSource: Sendable {

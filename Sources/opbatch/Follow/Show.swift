@@ -5,6 +5,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Needs the right to read (G36). Works on living graphs and on ended ones that the history still
 /// has.

@@ -5,6 +5,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Needs the right to read (G36).
 struct Stats: Command {
@@ -61,19 +62,5 @@ extension Reader {
       return true
     }
     return statistics
-  }
-
-  /// A graph as it was submitted; nil: that is not remembered, or the graph lives, whose submission
-  /// nobody is given.
-  func submissionIfKnown(_ graph: GraphID) async throws -> GraphSubmission? {
-    do throws(ClientError) {
-      guard case .submission(let submission, _) = try await connection.request(
-        .submission(graph), timeout: timeout)
-      else { return nil }
-      return submission
-    } catch {
-      guard case .refused = error.kind else { throw error }
-      return nil
-    }
   }
 }

@@ -4,6 +4,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Needs the right to read (G36). Events first, then the page of `show`, so that the end of the
 /// output is the present.

@@ -5,6 +5,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Looks up the earlier operation of one that was taken over.
 struct TakenOver {

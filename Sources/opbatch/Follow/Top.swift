@@ -6,6 +6,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 import OpClusterSystem
 
 /// Needs the right to read (G36); to cancel and suspend, the rights for that.

@@ -4,6 +4,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 extension Reader {
   /// Runs `body`. If the coordinator finds nothing for `text`, throws the command's failure with a

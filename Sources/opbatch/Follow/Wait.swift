@@ -6,6 +6,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 import Synchronization
 
 /// No table while it waits and nothing to read afterwards: made for scripts.

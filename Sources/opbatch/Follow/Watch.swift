@@ -6,6 +6,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Needs the right to read (G36). Graphs that come later are not taken up, also not with `active`.
 struct Watch: Command {

@@ -4,6 +4,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Needs the right to read (G36). The reasons are those of the coordinator at this moment; a second
 /// question may get others.

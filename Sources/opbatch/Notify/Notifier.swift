@@ -4,6 +4,7 @@
 import OpClusterManifest
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 import OpClusterSystem
 
 struct Notifier: Sendable {

@@ -8,6 +8,7 @@ import OpClusterFolders
 import OpClusterManifest
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 import OpClusterSystem
 
 /// Not for people.

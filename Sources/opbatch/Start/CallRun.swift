@@ -6,6 +6,7 @@ import FoundationEssentials
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 import OpClusterSystem
 
 /// The call from `--call` and `--input`. Pure but for reading the input. The version is exact:

@@ -5,6 +5,7 @@ import FoundationEssentials
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Uses no configured cluster unless there is one: then the demo runs there, and its files must be
 /// readable by those workers. Takes some seconds and leaves nothing behind without `--keep`.

@@ -3,6 +3,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 struct DemoResult {
   let graph: GraphID

@@ -6,6 +6,7 @@ import OpClusterClient
 import OpClusterManifest
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Submits a graph and follows it.
 struct GraphRun {

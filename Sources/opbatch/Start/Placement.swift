@@ -6,6 +6,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Compares the demands of operations with the workers.
 enum Placement {

@@ -7,6 +7,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Needs the rights of a submission. The statuses of a command are those of `env` and `timeout`, so
 /// that `opbatch run --` can stand before a command in a script.

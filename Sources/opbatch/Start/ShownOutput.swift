@@ -4,6 +4,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 enum ShownOutput {
   /// Maximum number of operations; a larger graph shows nothing.

@@ -7,6 +7,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Starts the daemons and returns when all workers have joined, or after `--timeout`, 15 s unless
 /// given. An `up` that runs already is left as it is, whatever was asked for.

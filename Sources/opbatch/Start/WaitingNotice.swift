@@ -4,6 +4,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 struct WaitingNotice {
   private let connection: ClusterConnection

@@ -6,6 +6,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Needs the right to change the graphs (G36). Succeeds also where everything had ended before: the
 /// wish is fulfilled, and the verdicts say so.

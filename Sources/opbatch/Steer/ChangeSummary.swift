@@ -3,6 +3,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// The result of changing one selector's operations. The coordinator counts; nothing is listed one
 /// by one.

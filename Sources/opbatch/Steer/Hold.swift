@@ -4,6 +4,7 @@
 import ArgumentParser
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Those that workers hold unstarted are recalled before the gate is closed; those that have
 /// started are counted as before (S44).

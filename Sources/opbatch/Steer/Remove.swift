@@ -5,6 +5,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Needs the right to change the graphs (G36). Keys of submissions stay until their own time, so
 /// that a late repetition makes no second graph (G19).

@@ -7,6 +7,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterReading
 
 /// Needs the rights of a submission. The graph must have ended, and must still be remembered with
 /// what is to be taken over (S11, S27); otherwise the coordinator's refusal says which of the two

@@ -1,0 +1,164 @@
+// One graph that somebody looks at: its counts and the map of its elements follow events; rows are
+// read in the background, all of them once, and again so seldom that reading costs the coordinator a
+// fiftieth of the time.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+import OpClusterReading
+import OpClusterSystem
+
+actor GraphWatch {
+  let graph: GraphID
+  private let reader: Reader
+  private var progress: GraphProgress?
+  private var elements: ElementStates?
+  private var structure: GraphStructure?
+  /// Events that came before the structure.
+  private var early: [Event] = []
+  private var report: GraphReport?
+  private var waiting: [WhyGroup] = []
+  private var panels: [WebPanel] = []
+  private var rowsRead = 0
+  private var isReading = false
+  private var readAfterEnd = false
+  private var nextReading = ContinuousClock.now
+  /// Grows with everything that a page shows.
+  private(set) var version: UInt64 = 1
+  /// Grows with what the list shows.
+  private(set) var rowsVersion: UInt64 = 1
+  private(set) var lastUse = ContinuousClock.now
+
+  /// The share of the time in which it reads.
+  private static let restPerReading = 50
+  private static let shortestRest = Duration.seconds(2)
+  /// Operations that were tried again and are read one by one, with their attempts.
+  private static let mostInFull = 100
+
+  init(_ graph: GraphID, _ reader: Reader) {
+    self.graph = graph
+    self.reader = reader
+  }
+
+  /// Costs the events.
+  func apply(_ events: [Event]) {
+    guard progress != nil else {
+      early += events
+      return
+    }
+    for event in events {
+      if progress?.apply(event) == true { version += 1 }
+      elements?.apply(event)
+    }
+    rowsVersion += 1
+  }
+
+  /// What its page shows now.
+  func view(now: WallTime) async throws -> (view: GraphView, panels: [WebPanel]) {
+    lastUse = .now
+    if progress == nil { try await begin() }
+    startReading()
+    guard let progress, let elements, let structure else {
+      throw ClientError.unexpectedReply("structure")
+    }
+    let view = GraphView(
+      progress: progress, elements: elements, structure: structure,
+      report: report ?? GraphReport(structure, nil, now: now), waiting: waiting,
+      rowsRead: rowsRead, now: now)
+    return (view, panels)
+  }
+
+  private func begin() async throws {
+    let structure = try await reader.structure(graph)
+    // Another caller may have been faster.
+    guard progress == nil else { return }
+    self.structure = structure
+    elements = ElementStates(structure)
+    progress = GraphProgress(structure)
+    let early = early
+    self.early = []
+    apply(early)
+  }
+
+  // MARK: - Reading
+
+  private func startReading() {
+    let hasEnded = progress?.outcome != nil
+    guard !isReading, !readAfterEnd, hasEnded || ContinuousClock.now >= nextReading else { return }
+    isReading = true
+    Task { await read(afterEnd: hasEnded) }
+  }
+
+  private func read(afterEnd: Bool) async {
+    let start = ContinuousClock.now
+    do {
+      try await readRows()
+      readAfterEnd = afterEnd
+    } catch {
+      // The page tells that the coordinator is not reached; it is tried again.
+    }
+    let took = ContinuousClock.now - start
+    nextReading = .now + max(Self.shortestRest, took * Self.restPerReading)
+    isReading = false
+    version += 1
+  }
+
+  private func readRows() async throws {
+    let structure = try await reader.structure(graph)
+    let submission = try? await reader.submissionIfKnown(graph)
+    let now = WallTime(milliseconds: WallClock.now())
+    var report = GraphReport(structure, submission ?? nil, now: now)
+    var (count, inFull) = (0, 0)
+    var last: OperationID?
+    // Until all are read, or nobody looks any more.
+    while ContinuousClock.now - lastUse < .seconds(60) {
+      let rows = try await reader.rows(.graph(graph), after: last, Limits.rowsPerReply)
+      for row in rows {
+        if GraphTrace.hasEarlierAttempts(row), inFull < Self.mostInFull {
+          inFull += 1
+          report.include(try await reader.inFull(row))
+        } else {
+          report.include(row)
+        }
+      }
+      count += rows.count
+      take(rows, count)
+      guard rows.count == Limits.rowsPerReply, let row = rows.last else { break }
+      last = row.id
+    }
+    let summary = try? await WhySummary(graph, reader)
+    self.structure = structure
+    self.report = report
+    waiting = summary?.groups ?? []
+    if let view = try? await view(now: now).view { panels = view.readPanels() }
+  }
+
+  /// An operation that has ended stays so, whichever of row and event is older.
+  private func take(_ rows: [OperationRow], _ count: Int) {
+    for row in rows {
+      let known = elements?.state(of: Int(row.id.index))
+      let hasEnded = known.map { $0.position >= StateWord.succeeded.position } ?? false
+      if hasEnded, row.outcome == nil { continue }
+      elements?.take(row)
+    }
+    rowsRead = max(rowsRead, count)
+    version += 1
+    rowsVersion += 1
+  }
+
+  /// Rows that the list shows from a position on, and how many it has.
+  func rows(
+    _ filter: ElementStates.Filter, from position: Int
+  ) async throws -> (rows: [OperationRow], count: Int) {
+    lastUse = .now
+    if progress == nil { try await begin() }
+    guard let elements else { return ([], 0) }
+    let count = elements.count(filter)
+    guard let first = elements.index(of: position, filter) else { return ([], count) }
+    var selection = Selection.graph(graph)
+    selection.operation = filter.stage
+    selection.states = filter.states
+    let after = first == 0 ? nil : OperationID(graph: graph, index: UInt32(clamping: first - 1))
+    return (try await reader.rows(selection, after: after, GraphView.rowsAtOnce), count)
+  }
+}

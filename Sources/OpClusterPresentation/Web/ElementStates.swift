@@ -1,0 +1,119 @@
+// The state of each operation of a graph, a byte for each: what rows told, and what events told
+// since. For pictures of graphs with more operations than rows can be asked for again and again.
+
+public import OpClusterModel
+
+public struct ElementStates: Sendable {
+  /// Positions in `StateWord.allCases`, by index of the operation.
+  private var states: [UInt8]
+  /// The first index of each stage, and its name; ascending.
+  public let stages: [(name: String, range: Range<Int>)]
+
+  public init(_ structure: GraphStructure) {
+    let bounded = structure.withinLimits
+    stages = bounded.stages.map { stage in
+      (stage.name, Int(stage.firstIndex)..<Int(stage.firstIndex) + Int(stage.count))
+    }
+    states = Array(
+      repeating: UInt8(StateWord.waiting.position), count: stages.last?.range.upperBound ?? 0)
+    // Of a stage in one state every operation is known, and the rest comes with the rows.
+    for (stage, place) in zip(bounded.stages, stages) {
+      guard let only = stageState(stage.counts), stage.counts[only] == stage.count else { continue }
+      for index in place.range { states[index] = UInt8(only.position) }
+    }
+  }
+
+  public var count: Int { states.count }
+
+  /// nil: there is no such operation.
+  public func state(of index: Int) -> StateWord? {
+    states.indices.contains(index) ? StateWord.allCases[Int(states[index])] : nil
+  }
+
+  /// What a row tells is what is so.
+  public mutating func take(_ row: OperationRow) { set(row.id.index, row.state) }
+
+  /// What an event tells; of what has ended only another end is news, since a row may be newer than
+  /// an event.
+  public mutating func apply(_ event: Event) {
+    guard case .operation(let id, _) = event.subject else { return }
+    switch event.kind {
+    case .isFinished(let outcome): set(id.index, StateWord(outcome))
+    case .isExecuting(true): advance(id.index, .executing)
+    case .isReady(true): advance(id.index, .ready)
+    default: break
+    }
+  }
+
+  private mutating func advance(_ index: UInt32, _ state: StateWord) {
+    guard let now = self.state(of: Int(index)), now.position < StateWord.succeeded.position else {
+      return
+    }
+    set(index, state)
+  }
+
+  private mutating func set(_ index: UInt32, _ state: StateWord) {
+    guard states.indices.contains(Int(index)) else { return }
+    states[Int(index)] = UInt8(state.position)
+  }
+
+  // MARK: - What is looked for
+
+  /// Which operations a list shows.
+  public struct Filter: Hashable, Sendable {
+    /// Empty: all.
+    public var states: [StateWord]
+    /// nil: all.
+    public var stage: String?
+
+    public init(states: [StateWord] = [], stage: String? = nil) {
+      self.states = states
+      self.stage = stage
+    }
+
+    public var isEverything: Bool { states.isEmpty && stage == nil }
+  }
+
+  private func range(_ filter: Filter) -> Range<Int> {
+    guard let stage = filter.stage else { return 0..<states.count }
+    return stages.first { $0.name == stage }?.range ?? 0..<0
+  }
+
+  /// Costs the operations, a byte each.
+  public func count(_ filter: Filter) -> Int {
+    let range = range(filter)
+    guard !filter.states.isEmpty else { return range.count }
+    let wanted = Set(filter.states.map { UInt8($0.position) })
+    return range.reduce(0) { $0 + (wanted.contains(states[$1]) ? 1 : 0) }
+  }
+
+  /// The index of the operation before which `position` others are that the filter shows; nil: there
+  /// are not so many.
+  public func index(of position: Int, _ filter: Filter) -> Int? {
+    let range = range(filter)
+    guard position >= 0, !range.isEmpty else { return nil }
+    guard !filter.states.isEmpty else {
+      return position < range.count ? range.lowerBound + position : nil
+    }
+    let wanted = Set(filter.states.map { UInt8($0.position) })
+    var left = position
+    for index in range where wanted.contains(states[index]) {
+      if left == 0 { return index }
+      left -= 1
+    }
+    return nil
+  }
+
+  /// What a part of the graph looks like: its failures first, then what runs, then what most are.
+  func look(_ part: Range<Int>) -> String {
+    var counts = Array(repeating: 0, count: StateWord.allCases.count)
+    for index in part { counts[Int(states[index])] += 1 }
+    func has(_ words: [StateWord]) -> Bool { words.contains { counts[$0.position] > 0 } }
+    if has([.failed, .timedOut, .lost]) { return "failed" }
+    if has([.executing, .stopping]) { return "running" }
+    if has([.cancelled, .skipped]) { return "cancelled" }
+    if counts[StateWord.succeeded.position] == part.count { return "succeeded" }
+    if has([.succeeded]) { return "partial" }
+    return has([.ready, .dispatched]) ? "ready" : "waiting"
+  }
+}
