@@ -241,8 +241,8 @@ let package = Package(
       name: "opbatch",
       dependencies: [
         "OpClusterClient", "OpClusterReading", "OpClusterFolders", "OpClusterKeys",
-        "OpClusterManifest", "OpClusterPresentation", "OpClusterQueries", "OpClusterStore", "OpClusterWire",
-        "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        "OpClusterManifest", "OpClusterPresentation", "OpClusterQueries", "OpClusterStore",
+        "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
       ]),
     .executableTarget(
       name: "opweb",

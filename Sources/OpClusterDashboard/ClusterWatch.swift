@@ -1,5 +1,5 @@
-// The cluster as all pages see it: one subscription to its events, whoever looks, and lists that are
-// asked for at most once a second while somebody does.
+// The cluster as all pages see it: one subscription to its events, whoever looks, and lists that
+// are asked for at most once a second while somebody does.
 
 import OpClusterClient
 import OpClusterModel

@@ -49,9 +49,9 @@ public final class Dashboard: Sendable {
         connections: Self.connections, idleSeconds: Self.idleSeconds, bodyBytes: Self.formBytes,
         certificate: settings.certificate)
     ) { request, exchange in
-      let answering = Answering(parts: parts, request: request)
-      if let answer = answering.atOnce() { return exchange.answer(answer) }
-      Task { exchange.answer(await answering.answer()) }
+      let responder = Responder(parts: parts, request: request)
+      if let answer = responder.atOnce() { return exchange.answer(answer) }
+      Task { exchange.answer(await responder.answer()) }
     }
     following = Task { await watch.run() }
     let scheme = settings.certificate == nil ? "http" : "https"

@@ -1,6 +1,6 @@
 // One graph that somebody looks at: its counts and the map of its elements follow events; rows are
-// read in the background, all of them once, and again so seldom that reading costs the coordinator a
-// fiftieth of the time.
+// read in the background, all of them once, and again so seldom that reading costs the coordinator
+// a fiftieth of the time.
 
 import OpClusterClient
 import OpClusterModel
@@ -154,7 +154,7 @@ actor GraphWatch {
     if progress == nil { try await begin() }
     guard let elements else { return ([], 0) }
     let count = elements.count(filter)
-    guard let first = elements.index(of: position, filter) else { return ([], count) }
+    guard let first = elements.operationIndex(at: position, filter) else { return ([], count) }
     var selection = Selection.graph(graph)
     selection.operation = filter.stage
     selection.states = filter.states

@@ -1,5 +1,5 @@
-// One request and its answer, which may come later and from any thread. Until then the connection is
-// suspended.
+// One request and its answer, which may come later and from any thread. Until then the connection
+// is suspended.
 
 import CHTTP
 import Synchronization

@@ -1,5 +1,5 @@
-// A server of HTTP/1.1, by libmicrohttpd: one thread of its own, connections that cost nothing while
-// they wait. Who may connect is decided by the address; what may be asked, by the handler.
+// A server of HTTP/1.1, by libmicrohttpd: one thread of its own, connections that cost nothing
+// while they wait. Who may connect is decided by the address; what may be asked, by the handler.
 
 import CHTTP
 import Glibc

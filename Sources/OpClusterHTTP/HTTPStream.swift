@@ -1,5 +1,5 @@
-// The body of an answer that has no end yet: bytes go in on any thread, libmicrohttpd's thread takes
-// them out. While there are none, the connection is suspended and costs nothing.
+// The body of an answer that has no end yet: bytes go in on any thread, libmicrohttpd's thread
+// takes them out. While there are none, the connection is suspended and costs nothing.
 
 import CHTTP
 import Synchronization

@@ -1,5 +1,5 @@
-// Answers `GET /metrics` over HTTP: few connections, nothing else served. Who may connect is decided
-// by the address: there are no keys, and nothing to change.
+// Answers `GET /metrics` over HTTP: few connections, nothing else served. Who may connect is
+// decided by the address: there are no keys, and nothing to change.
 
 public import OpClusterHTTP
 import Synchronization

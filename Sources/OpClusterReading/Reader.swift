@@ -97,7 +97,9 @@ package struct Reader: Sendable {
   }
 
   /// At most a hundred; the flag says whether there were more.
-  package func explanations(_ selection: Selection) async throws -> (rows: [Explanation], more: Bool) {
+  package func explanations(
+    _ selection: Selection
+  ) async throws -> (rows: [Explanation], more: Bool) {
     guard case .explanations(let rows, let more) = try await ask(.explain(selection)) else {
       throw ClientError.unexpectedReply("explain")
     }
@@ -108,8 +110,9 @@ package struct Reader: Sendable {
   /// nobody is given.
   package func submissionIfKnown(_ graph: GraphID) async throws -> GraphSubmission? {
     do throws(ClientError) {
-      guard case .submission(let submission, _) = try await connection.request(
-        .submission(graph), timeout: timeout)
+      guard
+        case .submission(let submission, _) = try await connection.request(
+          .submission(graph), timeout: timeout)
       else { return nil }
       return submission
     } catch {

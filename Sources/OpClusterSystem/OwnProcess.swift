@@ -25,6 +25,14 @@ public enum OwnProcess {
   /// Its number among the processes of the machine.
   package static var number: Int32 { getpid() }
 
+  /// Becomes another program, whose path is the first word. Returns only if it cannot be started.
+  package static func become(_ words: [String]) -> ErrorNumber {
+    var pointers = unsafe words.map { unsafe strdup($0) }
+    unsafe pointers.append(nil)
+    _ = unsafe execv(words.first ?? "", pointers)
+    return ErrorNumber(errno)
+  }
+
   /// The user whose rights it has.
   package static var user: UInt32 { geteuid() }
 

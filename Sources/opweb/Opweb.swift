@@ -39,8 +39,8 @@ struct Opweb: ParsableCommand {
   var keys: String?
   @Option(
     help: ArgumentHelp(
-      "A file with the token of the link, 16 letters or more; else a new one is made at each start. "
-        + "[OPWEB_TOKEN_FILE]", valueName: "file"))
+      "A file with the token of the link, 16 letters or more; else a new one is made at each "
+        + "start. [OPWEB_TOKEN_FILE]", valueName: "file"))
   var tokenFile: String?
   @Option(
     help: ArgumentHelp("A certificate with its chain, PEM. [OPWEB_CERTIFICATE]", valueName: "file"))
@@ -89,7 +89,8 @@ struct Opweb: ParsableCommand {
       guard let address = try ClusterAddress.find(flag: coordinator, keys: keys) else {
         fail(
           "no coordinator is configured, and none of yours is running on this machine; start one "
-            + "with 'opbatch up', or name one with --coordinator or OPBATCH_COORDINATOR", status: 69)
+            + "with 'opbatch up', or name one with --coordinator or OPBATCH_COORDINATOR",
+          status: 69)
       }
       return try await ClusterConnection.connect(to: address.text, keys: keys)
     } catch {
@@ -134,11 +135,7 @@ struct Opweb: ParsableCommand {
     }
   }
 
-  private func variable(_ name: String) -> String? {
-    guard let value = unsafe getenv(name) else { return nil }
-    let text = unsafe String(cString: value)
-    return text.isEmpty ? nil : text
-  }
+  private func variable(_ name: String) -> String? { OwnProcess.filledVariable(name) }
 
   /// Where a desktop is; elsewhere the link is there to copy.
   private func openBrowser(_ link: String) async {

@@ -18,8 +18,9 @@ import Testing
     #expect(
       Route(address: "/graphs/12/rows?from=300")
         == .rows(GraphID(12), ElementStates.Filter(), from: 300))
-    #expect(Route(address: "/live?page=%2Fgraphs%2F3%3Fstate%3Dfailed")
-      == .live(.graph(GraphID(3), ElementStates.Filter(states: [.failed]))))
+    #expect(
+      Route(address: "/live?page=%2Fgraphs%2F3%3Fstate%3Dfailed")
+        == .live(.graph(GraphID(3), ElementStates.Filter(states: [.failed]))))
     #expect(Route(address: "/act/cancel") == .act(.cancel))
   }
 
@@ -35,8 +36,10 @@ import Testing
       // An empty last part names the list.
       #expect(route == nil || address == "/graphs/" || address == "/live?page=", "\(address)")
     }
-    #expect(Route(address: "/graphs/1/rows?from=-5") == .rows(
-      GraphID(1), ElementStates.Filter(), from: -5))
+    #expect(
+      Route(address: "/graphs/1/rows?from=-5")
+        == .rows(
+          GraphID(1), ElementStates.Filter(), from: -5))
   }
 
   @Test func forms() {

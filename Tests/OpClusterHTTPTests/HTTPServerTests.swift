@@ -131,7 +131,8 @@ import Testing
     for (count, status) in [(100, "200"), (101, "413"), (100_000, "413")] {
       let body = String(repeating: "x", count: count)
       let answer = try PlainHTTP.send(
-        "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(count)\r\n\r\n\(body)",
+        "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+          + "Content-Length: \(count)\r\n\r\n\(body)",
         to: server.address.port)
       // Who sends far too much may be hung up on before it reads.
       #expect(answer.hasPrefix("HTTP/1.1 \(status)") || (count > 101 && answer.isEmpty))

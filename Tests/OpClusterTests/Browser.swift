@@ -20,7 +20,7 @@ final class Browser {
     }
     let address = link.dropFirst("http://127.0.0.1:".count)
     port = try #require(UInt16(address.prefix { $0 != "/" }))
-    let answer = try PlainHTTP.get("/?\(token)", from: port, headers: "Host: 127.0.0.1\r\n")
+    let answer = try get("/?\(token)")
     #expect(answer.hasPrefix("HTTP/1.1 303"), "\(answer)")
     let line = answer.split(separator: "\r\n").first { $0.hasPrefix("Set-Cookie: ") }
     cookie = String(try #require(line).dropFirst("Set-Cookie: ".count).prefix { $0 != ";" })

@@ -130,9 +130,12 @@ import Testing
   /// The key of an observer looks and does not touch, whatever a form says.
   @Test(.checks("G36")) func anObserver() async throws {
     try await KeySite.with { site in
-      let invited = try await site.opcoord("key", "invite", "--role", "observer")
-      let token = invited.output.split(separator: " ").first { $0.hasPrefix("opjoin_") }
-      let joined = try await site.opbatch("olga", "key", "join", String(try #require(token)))
+      let invited = try await site.opcoord(
+        "key", "invite", "--role", "observer", "--client", site.clients, "--worker", site.workers)
+      let token = invited.output.split(separator: " ").map(String.init).first {
+        $0.hasPrefix("opjoin_")
+      }
+      let joined = try await site.opbatch("olga", "key", "join", try #require(token))
       #expect(joined.status == 0, "\(joined.error)")
       let submitted = try await site.opbatch(
         "main", "submit", "--hold", try manifest(site.folder))

@@ -9,7 +9,7 @@ import Testing
   private static let bounds: [String: Int] = [
     "OpCluster": 13, "OpClusterCoordinator": 14, "OpClusterExecution": 16, "OpClusterLocal": 11,
     "OpClusterOperations": 10, "OpClusterScheduling": 8, "OpClusterSimulation": 1,
-    "OpClusterZeroMQ": 7, "opbatch": 16,
+    "OpClusterZeroMQ": 7, "opbatch": 12,
   ]
   private static let others = 6
 

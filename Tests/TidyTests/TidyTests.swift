@@ -126,7 +126,7 @@ import Testing
   private static let wrappers = [
     "Sources/OpClusterSystem/", "Sources/OpClusterZeroMQ/", "Sources/OpClusterJournal/",
     "Sources/OpClusterProcesses/", "Sources/OpClusterFolders/", "Sources/OpClusterStore/",
-    "Sources/OpClusterMetrics/",
+    "Sources/OpClusterMetrics/", "Sources/OpClusterHTTP/",
   ]
   /// Files that wrap a few C calls of their target; the list may only shrink.
   private static let callers: Set<String> = [

@@ -29,7 +29,7 @@ public struct WorkersView: Sendable {
           ["worker", "state", "executing", "cpus", "", "memory", "", "labels", "heard"],
           numeric: [2])
         html.element("tbody") { html in
-          for row in rows.prefix(Self.mostRows) { line(row, &html) }
+          for row in rows.prefix(Self.mostRows) { tableRow(row, &html) }
         }
       }
     }
@@ -39,7 +39,7 @@ public struct WorkersView: Sendable {
     }
   }
 
-  private func line(_ row: WorkerRow, _ html: inout HTMLText) {
+  private func tableRow(_ row: WorkerRow, _ html: inout HTMLText) {
     html.element("tr") { html in
       html.element("td", row.name)
       html.element("td") { html in
@@ -56,69 +56,6 @@ public struct WorkersView: Sendable {
       html.element("td", row.labels.map { "\($0.key)=\($0.value)" }.joined(separator: " "))
       html.element("td", row.lastHeard.map { shownDuration($0) + " ago" } ?? "not yet")
     }
-  }
-}
-
-/// Small bars of many workers.
-func workerBars(_ rows: some Collection<WorkerRow>, _ html: inout HTMLText) {
-  guard !rows.isEmpty else {
-    html.element("p") { html in
-      html.words("None has joined yet. Start one: ")
-      html.element("code", "opworker serve --coordinator …")
-    }
-    return
-  }
-  html.element("ul", [("class", "workers")]) { html in
-    for row in rows {
-      html.element("li") { html in
-        html.element("span", [("class", "name")], row.name)
-        html.use(row.processorShare, row.processorsInUse + " cpus")
-        html.use(row.memoryShare, row.memoryInUse)
-        html.element(
-          "span", [("class", "faint")],
-          row.state == .connected
-            ? "\(shownCount(row.executing)) run, \(row.processorsInUse) cpus" : row.state.rawValue)
-      }
-    }
-  }
-}
-
-extension HTMLText {
-  /// How much of something is in use.
-  mutating func use(_ share: Double, _ words: String) {
-    element(
-      "svg",
-      [
-        ("class", "bar"), ("viewBox", "0 0 100 8"), ("preserveAspectRatio", "none"),
-        ("role", "img"), ("aria-label", words),
-      ]
-    ) { html in
-      html.empty(
-        "rect",
-        [
-          ("class", share > 1 ? "failed" : "running"), ("x", "0"), ("y", "0"),
-          ("width", plotNumber(min(1, max(0, share)) * 100)), ("height", "8"),
-        ])
-    }
-  }
-}
-
-extension WorkerRow {
-  private func share(_ free: Int64, _ all: Int64) -> Double {
-    all > 0 ? Double(all.saturatingSubtract(free)) / Double(all) : 0
-  }
-  var processorShare: Double {
-    share(free.cpus.tenThousandths, capacity.cpus.tenThousandths)
-  }
-  var memoryShare: Double { share(free.memoryBytes, capacity.memoryBytes) }
-  var processorsInUse: String {
-    let all = capacity.cpus.tenThousandths
-    let used = max(0, all.saturatingSubtract(free.cpus.tenThousandths))
-    return "\(plotNumber(Double(used) / 10_000))/\(plotNumber(Double(all) / 10_000))"
-  }
-  var memoryInUse: String {
-    let used = max(0, capacity.memoryBytes.saturatingSubtract(free.memoryBytes))
-    return "\(shownSize(used))/\(shownSize(capacity.memoryBytes))"
   }
 }
 
@@ -142,7 +79,7 @@ public struct QueuesView: Sendable {
           ["queue", "state", "operations", "executing", "limit"] + (frame.mayAct ? [""] : []),
           numeric: [2, 3])
         html.element("tbody") { html in
-          for row in rows.prefix(Self.mostRows) { line(row, frame, &html) }
+          for row in rows.prefix(Self.mostRows) { tableRow(row, frame, &html) }
         }
       }
     }
@@ -152,7 +89,7 @@ public struct QueuesView: Sendable {
     }
   }
 
-  private func line(_ row: QueueRow, _ frame: WebFrame, _ html: inout HTMLText) {
+  private func tableRow(_ row: QueueRow, _ frame: WebFrame, _ html: inout HTMLText) {
     let settings = row.settings
     html.element("tr") { html in
       html.element("td", settings.name)

@@ -87,9 +87,9 @@ public struct ElementStates: Sendable {
     return range.reduce(0) { $0 + (wanted.contains(states[$1]) ? 1 : 0) }
   }
 
-  /// The index of the operation before which `position` others are that the filter shows; nil: there
-  /// are not so many.
-  public func index(of position: Int, _ filter: Filter) -> Int? {
+  /// The index of the operation before which `position` others are that the filter shows; nil:
+  /// there are not so many.
+  public func operationIndex(at position: Int, _ filter: Filter) -> Int? {
     let range = range(filter)
     guard position >= 0, !range.isEmpty else { return nil }
     guard !filter.states.isEmpty else {

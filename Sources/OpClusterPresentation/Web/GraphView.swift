@@ -75,7 +75,8 @@ public struct GraphView: Sendable {
     end.element("section", [("class", "panel")]) { commands(&$0) }
     let address = "/graphs/\(number)" + (filter.query.isEmpty ? "" : "?" + filter.query)
     return WebPage(
-      title: "\(number) \(progress.name)", place: .graphs, panels: livePanels(frame) + (read.isEmpty ? Self.empty : read),
+      title: "\(number) \(progress.name)", place: .graphs,
+      panels: livePanels(frame) + (read.isEmpty ? Self.empty : read),
       inserted: ("failures", rest.text), rest: end.text,
       live: "/live?page=" + percentEncoded(address))
   }
@@ -152,7 +153,7 @@ public struct GraphView: Sendable {
       html.element("table") { html in
         html.heads(["name", "progress", "ended", "running", "failed"], numeric: [2, 3, 4])
         html.element("tbody") { html in
-          for stage in shownStages { line(stage, &html) }
+          for stage in shownStages { tableRow(stage, &html) }
         }
       }
     }
@@ -176,7 +177,7 @@ public struct GraphView: Sendable {
     return ranked.prefix(Self.mostStages).sorted { $0.offset < $1.offset }.map(\.element)
   }
 
-  private func line(_ stage: GraphProgress.Stage, _ html: inout HTMLText) {
+  private func tableRow(_ stage: GraphProgress.Stage, _ html: inout HTMLText) {
     let query = ElementStates.Filter(stage: stage.name).query
     html.element("tr") { html in
       html.element("td") { html in
@@ -210,7 +211,8 @@ public struct GraphView: Sendable {
         html.element("li") { html in
           html.state(group.state.rawValue, group.state.tone)
           let others = group.count > 1 ? " and \(shownCount(group.count - 1)) like it" : ""
-          html.words(group.shown.isEmpty ? " \(shownCount(group.count))" : " \(group.shown)\(others)")
+          html.words(
+            group.shown.isEmpty ? " \(shownCount(group.count))" : " \(group.shown)\(others)")
           for line in group.lines.prefix(4) {
             html.element("div", [("class", "faint")], line.forShell)
           }
@@ -271,7 +273,8 @@ public struct GraphView: Sendable {
     if count > first.count {
       html.element("noscript") { html in
         html.element(
-          "p", "Without scripts the first \(shownCount(first.count)) are shown; "
+          "p",
+          "Without scripts the first \(shownCount(first.count)) are shown; "
             + "'opbatch ls \(number)' lists all.")
       }
     }

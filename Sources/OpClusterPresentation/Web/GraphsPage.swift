@@ -24,7 +24,8 @@ public struct GraphListing: Hashable, Sendable {
 
   /// The address of this list.
   public var address: String {
-    "/graphs?search=\(percentEncoded(search))&state=\(percentEncoded(state))&order=\(order.rawValue)"
+    "/graphs?search=\(percentEncoded(search))&state=\(percentEncoded(state))"
+      + "&order=\(order.rawValue)"
   }
 
   public func shows(_ row: GraphRow) -> Bool {
@@ -110,84 +111,6 @@ public struct GraphsView: Sendable {
     if rows.count > Self.mostRows || hasMore {
       let older = hasMore ? "Older ones are not shown" : "Others are not shown"
       html.element("p", [("class", "faint")], "\(older): search for a name or a number.")
-    }
-  }
-}
-
-extension HTMLText {
-  /// A list of which one is chosen.
-  mutating func choice(_ name: String, _ options: [(value: String, words: String)], _ now: String) {
-    element("select", [("name", name)]) { html in
-      for option in options {
-        html.element(
-          "option",
-          [("value", option.value)] + (option.value == now ? [("selected", "")] : []),
-          option.words)
-      }
-    }
-  }
-}
-
-func graphTable(_ rows: some Sequence<GraphRow>, now: WallTime, _ html: inout HTMLText) {
-  html.element("div", [("class", "scroll")]) { html in
-    html.element("table") { html in
-      html.heads(
-        ["graph", "name", "state", "progress", "done", "failed", "age"], numeric: [4, 5, 6])
-      html.element("tbody") { html in
-        for row in rows { graphLine(row, now: now, &html) }
-      }
-    }
-  }
-}
-
-private func graphLine(_ row: GraphRow, now: WallTime, _ html: inout HTMLText) {
-  html.element("tr") { html in
-    html.element("td") { html in
-      html.element("a", [("href", "/graphs/\(row.graph.number)")], "\(row.graph.number)")
-    }
-    html.element("td", row.name)
-    html.element("td") { $0.state(row.state.rawValue, row.state.tone) }
-    html.element("td", [("class", "progress")]) { $0.bar(row.counts.parts, of: row.counts.total) }
-    html.element(
-      "td", [("class", "number")],
-      "\(shownCount(row.counts.finished))/\(shownCount(row.counts.total))")
-    html.element(
-      "td", [("class", "number")],
-      row.counts.failures == 0 ? "" : shownCount(row.counts.failures))
-    html.element(
-      "td", [("class", "number")],
-      row.submittedAt == .unknown
-        ? "" : shownDuration(milliseconds: max(0, (now - row.submittedAt).wholeMilliseconds)))
-  }
-}
-
-extension StateCounts {
-  /// For a bar.
-  var parts: [(count: UInt32, kind: String)] {
-    [
-      (self[.succeeded], "succeeded"), (failures, "failed"),
-      (self[.cancelled].saturatingAdd(self[.skipped]), "cancelled"),
-      (self[.executing].saturatingAdd(self[.stopping]), "running"),
-    ]
-  }
-}
-
-/// For the query of an address.
-func percentEncoded(_ text: String) -> String {
-  text.utf8.reduce(into: "") { result, byte in
-    let isPlain =
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"),
-        UInt8(ascii: "."), UInt8(ascii: "/"):
-        true
-      default: false
-      }
-    if isPlain {
-      result.unicodeScalars.append(Unicode.Scalar(byte))
-    } else {
-      let digits = String(byte, radix: 16, uppercase: true)
-      result += "%" + (digits.count == 1 ? "0" : "") + digits
     }
   }
 }

@@ -24,8 +24,10 @@ func layerPicture(_ structure: GraphStructure, _ html: inout HTMLText) {
         bar.first == bar.last ? "layer \(bar.first + 1)" : "layers \(bar.first + 1)–\(bar.last + 1)"
       plot.label(name, at: (plot.left - 6, top + 12), "end", &html)
       var at = 0.0
-      let rest = bar.counts.total &- min(
-        bar.counts.total, bar.counts.parts.reduce(0) { $0.saturatingAdd($1.count) })
+      let rest =
+        bar.counts.total
+        &- min(
+          bar.counts.total, bar.counts.parts.reduce(0) { $0.saturatingAdd($1.count) })
       for part in bar.counts.parts + [(rest, "waiting")] where part.count > 0 {
         let from = plot.x(at / most)
         at += Double(part.count)

@@ -41,8 +41,10 @@ public struct OperationView: Sendable {
         html.element("h2", log.stream)
         html.element(
           "pre",
-          [("id", "log-\(log.stream)"), ("class", "log"), ("tabindex", "0"), ("role", "log"),
-            ("aria-label", log.stream)]
+          [
+            ("id", "log-\(log.stream)"), ("class", "log"), ("tabindex", "0"), ("role", "log"),
+            ("aria-label", log.stream),
+          ]
         ) { $0.lines(safeLines(log.text)) }
       }
     }

@@ -11,21 +11,23 @@ public struct RateHistory: Sendable {
     var executing: UInt32?
     var waiting: UInt32?
   }
-  public static let seconds = 600
+  /// In seconds.
+  public static let length = 600
   private(set) var last: Int64
   /// A ring; the newest is at `last % seconds`.
   private var ring: [Second]
 
   /// - Parameter now: Seconds of any clock that does not go back.
   public init(now: Int64) {
-    last = max(0, now)
-    ring = Array(repeating: Second(), count: Self.seconds)
+    last = Self.bounded(now)
+    ring = Array(repeating: Second(), count: Self.length)
   }
 
   /// Costs the seconds that went by, at most all.
   public mutating func pass(to now: Int64) {
+    let now = Self.bounded(now)
     guard now > last else { return }
-    let gone = min(now - last, Int64(Self.seconds))
+    let gone = min(now - last, Int64(Self.length))
     for second in (now - gone + 1)...now { ring[place(second)] = Second() }
     last = now
   }
@@ -42,16 +44,21 @@ public struct RateHistory: Sendable {
     ring[place(last)].waiting = waiting
   }
 
-  private func place(_ second: Int64) -> Int { Int(second % Int64(Self.seconds)) }
+  private func place(_ second: Int64) -> Int { Int(second % Int64(Self.length)) }
+
+  /// Any time of a clock becomes one that sums fit around.
+  private static func bounded(_ second: Int64) -> Int64 {
+    min(max(second, Int64(length)), .max / 2)
+  }
 
   /// From the oldest to the newest; the running second is not over yet.
   var all: [Second] {
-    (1..<Self.seconds).map { ring[place(last + Int64($0) - Int64(Self.seconds) + 1 - 1)] }
+    (1..<Self.length).map { ring[place(last - Int64(Self.length - $0))] }
   }
 
   /// Operations that ended each second, over the last ten.
   public var rate: Double {
-    Double(all.suffix(10).reduce(0) { $0 + UInt64($1.ended) }) / 10
+    Double(all.suffix(10).reduce(UInt64(0)) { $0 + UInt64($1.ended) }) / 10
   }
 }
 
@@ -187,36 +194,6 @@ public struct OverviewView: Sendable {
   }
 }
 
-/// `1,234`, `0.3`.
-func shownRate(_ rate: Double) -> String {
-  rate >= 10 || rate == 0 ? shownCount(Int64(saturating: rate.rounded())) : plotNumber(rate)
-}
-
-func ago(_ time: WallTime, _ now: WallTime) -> String {
-  guard time != .unknown else { return "" }
-  return shownDuration(milliseconds: max(0, (now - time).wholeMilliseconds)) + " ago"
-}
-
-func operationLink(_ row: OperationRow, _ html: inout HTMLText) {
-  html.element(
-    "a", [("href", "/graphs/\(row.id.graph.number)/operations/\(row.id.index)")],
-    OperationPath(row).description)
-}
-
-extension HTMLText {
-  /// The head of a table.
-  mutating func heads(_ titles: [String], numeric: Set<Int> = []) {
-    element("thead") { html in
-      html.element("tr") { html in
-        for (column, title) in titles.enumerated() {
-          html.element(
-            "th", [("scope", "col"), ("class", numeric.contains(column) ? "number" : "")], title)
-        }
-      }
-    }
-  }
-}
-
 // MARK: - Plots
 
 private func ratePlot(_ rates: RateHistory) -> (inout HTMLText) -> Void {
@@ -230,7 +207,7 @@ private func ratePlot(_ rates: RateHistory) -> (inout HTMLText) -> Void {
   let most = max(values.max() ?? 0, 1)
   return plot.draw("Operations that ended each second, over the last ten minutes") { html in
     plot.counts(most, &html)
-    plot.ago(RateHistory.seconds, &html)
+    plot.ago(RateHistory.length, &html)
     html.empty("path", [("class", "succeeded"), ("d", plot.area(values, most))])
     plot.line(from: (plot.left, plot.bottom), to: (plot.x(1), plot.bottom), "axis", &html)
   }
@@ -249,7 +226,7 @@ private func queuePlot(_ rates: RateHistory) -> (inout HTMLText) -> Void {
   let most = max(waiting.max() ?? 0, 1)
   return plot.draw("Operations that run and wait, over the last ten minutes") { html in
     plot.counts(most, &html)
-    plot.ago(RateHistory.seconds, &html)
+    plot.ago(RateHistory.length, &html)
     html.empty("path", [("class", "waiting"), ("d", plot.area(waiting, most))])
     html.empty("path", [("class", "running"), ("d", plot.area(running, most))])
     plot.line(from: (plot.left, plot.bottom), to: (plot.x(1), plot.bottom), "axis", &html)

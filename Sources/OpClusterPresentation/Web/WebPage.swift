@@ -59,17 +59,17 @@ public struct WebPage: Sendable {
     var html = HTMLText()
     html.markup("<!DOCTYPE html>\n")
     html.element("html", [("lang", "en")]) { html in
-      html.element("head") { head(&$0) }
+      html.element("head") { writeHead(&$0) }
       html.markup("\n")
       var attributes: [HTMLText.Attribute] = []
       if let live { attributes = [("data-live", live)] }
-      html.element("body", attributes) { html in body(frame, note, &html) }
+      html.element("body", attributes) { html in writeBody(frame, note, &html) }
     }
     html.markup("\n")
     return html.text
   }
 
-  private func head(_ html: inout HTMLText) {
+  private func writeHead(_ html: inout HTMLText) {
     html.meta([("charset", "utf-8")])
     html.meta([("name", "viewport"), ("content", "width=device-width")])
     html.element("title", "\(title) · OpCluster")
@@ -78,7 +78,7 @@ public struct WebPage: Sendable {
     html.empty("script", [("src", "/live.js"), ("defer", "")])
   }
 
-  private func body(_ frame: WebFrame, _ note: String?, _ html: inout HTMLText) {
+  private func writeBody(_ frame: WebFrame, _ note: String?, _ html: inout HTMLText) {
     html.element("a", [("class", "skip"), ("href", "#content")], "To the content")
     html.element("header") { html in
       html.element("nav", [("aria-label", "Pages")]) { html in
@@ -105,87 +105,5 @@ public struct WebPage: Sendable {
       }
       html.markup(rest)
     }
-  }
-}
-
-extension HTMLText {
-  /// A button that changes something, as a form of its own.
-  /// - Parameter fields: Hidden.
-  mutating func action(
-    _ address: String, _ words: String, _ fields: [(name: String, value: String)] = [],
-    kind: String = "", _ frame: WebFrame, _ more: (inout HTMLText) -> Void = { _ in }
-  ) {
-    element("form", [("method", "post"), ("action", address)]) { html in
-      html.hidden("form-token", frame.formToken)
-      for field in fields { html.hidden(field.name, field.value) }
-      more(&html)
-      html.element("button", [("type", "submit"), ("class", kind)], words)
-    }
-  }
-
-  /// A button behind a question.
-  mutating func question(
-    _ words: String, id: String, _ explanation: String, _ body: (inout HTMLText) -> Void
-  ) {
-    element("details", [("class", "question"), ("id", id)]) { html in
-      html.element("summary", [("class", "button")], words)
-      html.element("div") { html in
-        html.element("p", explanation)
-        body(&html)
-      }
-    }
-  }
-
-  mutating func hidden(_ name: String, _ value: String) {
-    input([("type", "hidden"), ("name", name), ("value", value)])
-  }
-
-  /// How much of something is in which state, as a bar with words for those who do not see it.
-  mutating func bar(_ counts: [(count: UInt32, kind: String)], of total: UInt32) {
-    let words = counts.filter { $0.count > 0 }.map { "\(shownCount($0.count)) \($0.kind)" }
-    element(
-      "svg",
-      [
-        ("class", "bar"), ("viewBox", "0 0 100 8"), ("preserveAspectRatio", "none"),
-        ("role", "img"),
-        ("aria-label", words.isEmpty ? "nothing yet" : words.joined(separator: ", ")),
-      ]
-    ) { html in
-      var left = 0.0
-      for part in counts where part.count > 0 && total > 0 {
-        let width = Double(part.count) / Double(total) * 100
-        html.empty(
-          "rect",
-          [
-            ("class", part.kind), ("x", "\((left * 100).rounded() / 100)"), ("y", "0"),
-            ("width", "\((width * 100).rounded() / 100)"), ("height", "8"),
-          ])
-        left += width
-      }
-    }
-  }
-
-  /// Pairs of a name and a value; those without a value are left out.
-  mutating func pairs(_ pairs: [(name: String, value: String?)]) {
-    element("dl") { html in
-      for pair in pairs {
-        guard let value = pair.value, !value.isEmpty else { continue }
-        html.element("dt", pair.name)
-        html.element("dd", value)
-      }
-    }
-  }
-
-  /// The word of a state, in its colour.
-  mutating func state(_ word: String, _ tone: Tone) {
-    let kind =
-      switch tone {
-      case .good: "good"
-      case .bad: "bad"
-      case .warning: "warning"
-      case .active: "other"
-      case .plain, .faint, .strong: "plain"
-      }
-    element("span", [("class", "state \(kind)")], word)
   }
 }

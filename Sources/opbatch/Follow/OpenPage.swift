@@ -1,9 +1,9 @@
-// `opbatch page`: the cluster in a browser. `opweb`, which lies beside this program, serves it; this
-// finds the cluster as every command does, and becomes that program.
+// `opbatch page`: the cluster in a browser. `opweb`, which lies beside this program, serves it;
+// this finds the cluster as every command does, and becomes that program.
 
 import ArgumentParser
-import Glibc
 import OpClusterClient
+import OpClusterSystem
 
 /// Needs the right to read (G36); buttons need what they do.
 struct OpenPage: Command {
@@ -12,8 +12,8 @@ struct OpenPage: Command {
     abstract: "Look at the cluster in a browser.",
     discussion: """
       Prints a link and serves what it shows until Ctrl-C: the overview, graphs, workers, queues, \
-      live. Whoever has the link can do what your key can; with --read-only, only look. From another \
-      machine: ssh -L 7480:127.0.0.1:7480 HOST, and --port 7480. 'opweb' serves it for long.
+      live. Whoever has the link can do what your key can; with --read-only, only look. From \
+      another machine: ssh -L 7480:127.0.0.1:7480 HOST, and --port 7480. 'opweb' serves it for long.
 
       Example: opbatch page
       """)
@@ -37,15 +37,7 @@ struct OpenPage: Command {
     if !noBrowser { words.append("--open") }
     throw Failure(
       .inputOutput, code: "cannot_start",
-      "cannot start \(program): \(Self.become(words))",
+      "cannot start \(program): \(OwnProcess.become(words))",
       hint: "install it next to this program")
-  }
-
-  /// Returns only if the program cannot be started, with the reason.
-  private static func become(_ words: [String]) -> String {
-    var pointers = unsafe words.map { unsafe strdup($0) }
-    unsafe pointers.append(nil)
-    _ = unsafe execv(words[0], pointers)
-    return unsafe String(cString: strerror(errno))
   }
 }

@@ -7,7 +7,7 @@ import OpClusterPresentation
 import OpClusterReading
 import OpClusterSystem
 
-struct Answering: Sendable {
+struct Responder: Sendable {
   let parts: Dashboard.Parts
   let request: HTTPRequest
 
@@ -46,7 +46,8 @@ struct Answering: Sendable {
 
   private var isHostLocal: Bool {
     let host = request.header("Host") ?? ""
-    let name = host.hasPrefix("[") ? host.prefix { $0 != "]" }.dropFirst() : host.prefix { $0 != ":" }
+    let name =
+      host.hasPrefix("[") ? host.prefix { $0 != "]" }.dropFirst() : host.prefix { $0 != ":" }
     return name == "localhost" || name == "::1" || name.hasPrefix("127.")
   }
 
