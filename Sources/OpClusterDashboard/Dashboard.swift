@@ -57,7 +57,7 @@ public final class Dashboard: Sendable {
     let scheme = settings.certificate == nil ? "http" : "https"
     let host = server.address.host == "*" ? "127.0.0.1" : server.address.host
     let shown = HTTPAddress(host: host, port: server.address.port)
-    link = "\(scheme)://\(shown)/?token=\(settings.token)"
+    link = "\(scheme)://\(shown)/" + (settings.isTokenKnown ? "" : "?token=\(settings.token)")
   }
 
   /// Ends all streams. The connection to the cluster is the caller's.

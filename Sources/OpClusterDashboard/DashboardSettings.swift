@@ -6,6 +6,8 @@ public struct DashboardSettings: Sendable {
   public var address: HTTPAddress
   /// What the link carries; a new one for each start unless it is kept in a file.
   public var token: String
+  /// Whether those who may look know the token already, so that the link need not tell it.
+  public var isTokenKnown: Bool
   /// PEM; nil: without TLS.
   public var certificate: (chain: String, key: String)?
   /// Whether a server before it speaks TLS to those who look.
@@ -19,6 +21,7 @@ public struct DashboardSettings: Sendable {
   ) {
     self.address = address
     self.token = token ?? Sessions.randomToken()
+    isTokenKnown = token != nil
     self.certificate = certificate
     self.isBehindProxy = isBehindProxy
     self.isReadOnly = isReadOnly

@@ -73,6 +73,13 @@ public final class HTTPServer: Sendable {
   public init(
     _ address: HTTPAddress, _ settings: Settings, handler: @escaping Handler
   ) throws(HTTPServerError) {
+    #if WITHOUT_TLS
+      if settings.certificate != nil {
+        throw HTTPServerError(
+          text: "this build, which needs no libraries, has no TLS: serve on 127.0.0.1 behind a "
+            + "server that has it, or build from the sources")
+      }
+    #endif
     let context = Context(handler, bodyBytes: settings.bodyBytes)
     self.context = context
     let pointer = unsafe Unmanaged.passUnretained(context).toOpaque()

@@ -104,14 +104,7 @@ struct Opweb: ParsableCommand {
       throw ValidationError("--listen: '\(text)' is not HOST:PORT with a numeric host")
     }
     var settings = DashboardSettings(
-      address: address, isBehindProxy: behindProxy, isReadOnly: readOnly)
-    if let path = tokenFile ?? variable("OPWEB_TOKEN_FILE") {
-      let token = file(path, isSecret: true).filter { !$0.isWhitespace }
-      guard token.utf8.count >= 16, token.utf8.allSatisfy({ $0 > 32 && $0 < 127 }) else {
-        fail("the token in \(path) has fewer than 16 letters, or others than ASCII's", status: 78)
-      }
-      settings.token = token
-    }
+      address: address, token: try token(), isBehindProxy: behindProxy, isReadOnly: readOnly)
     let chain = certificate ?? variable("OPWEB_CERTIFICATE")
     let key = certificateKey ?? variable("OPWEB_CERTIFICATE_KEY")
     guard (chain == nil) == (key == nil) else {
@@ -122,6 +115,16 @@ struct Opweb: ParsableCommand {
     }
     if let objection = settings.objection { fail(objection, status: 78) }
     return settings
+  }
+
+  /// The one in the file that is named; nil: none is.
+  private func token() throws -> String? {
+    guard let path = tokenFile ?? variable("OPWEB_TOKEN_FILE") else { return nil }
+    let token = file(path, isSecret: true).filter { !$0.isWhitespace }
+    guard token.utf8.count >= 16, token.utf8.allSatisfy({ $0 > 32 && $0 < 127 }) else {
+      fail("the token in \(path) has fewer than 16 letters, or others than ASCII's", status: 78)
+    }
+    return token
   }
 
   private func file(_ path: String, isSecret: Bool) -> String {

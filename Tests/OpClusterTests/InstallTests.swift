@@ -11,7 +11,7 @@ import Testing
   private static let root = #filePath.split(separator: "/", omittingEmptySubsequences: false)
     .dropLast(3).joined(separator: "/")
 
-  private static let programs = ["opcoord", "oprelay", "opworker", "opbatch"]
+  private static let programs = ["opcoord", "oprelay", "opworker", "opbatch", "opweb"]
 
   /// The pages of the manual, by their names as files.
   private static func pages() throws -> [String] {
@@ -139,7 +139,7 @@ import Testing
   @Test(
     .checks("G40"),
     .enabled(if: FileManager.default.isExecutableFile(atPath: analyze)),
-    arguments: [("opcoord", "20"), ("oprelay", "20"), ("opworker", "25")])
+    arguments: [("opcoord", "20"), ("oprelay", "20"), ("opworker", "25"), ("opweb", "20")])
   func unitsAreHardened(unit: String, threshold: String) async throws {
     try await Self.withFolder { folder in
       #expect(try await Self.install([], in: folder).status == 0)

@@ -10,7 +10,7 @@ import Testing
 @Suite(.serialized) struct PackageTests {
   private static let root = #filePath.split(separator: "/", omittingEmptySubsequences: false)
     .dropLast(3).joined(separator: "/")
-  private static let programs = ["opcoord", "oprelay", "opworker", "opbatch"]
+  private static let programs = ["opcoord", "oprelay", "opworker", "opbatch", "opweb"]
 
   private static func run(
     _ program: String, _ arguments: [String], in folder: String
