@@ -29,8 +29,8 @@ struct ReportPage {
   }
 
   func head(_ html: inout HTMLText) {
-    html.meta( [("charset", "utf-8")])
-    html.meta( [("name", "viewport"), ("content", "width=device-width")])
+    html.meta([("charset", "utf-8")])
+    html.meta([("name", "viewport"), ("content", "width=device-width")])
     html.meta(
       [
         ("http-equiv", "Content-Security-Policy"),
@@ -158,7 +158,8 @@ struct ReportPage {
       let kinds = ["succeeded", "failed", "retried", "cancelled", "running"]
         .filter { kind in trace.slices.contains { $0.kind == kind } }
       figure(
-        timelinePlot(trace, activity), isDetailed(trace, activity)
+        timelinePlot(trace, activity),
+        isDetailed(trace, activity)
           ? "Attempts by worker." : "How busy the workers were that ran most: darker is more.",
         isDetailed(trace, activity) ? kinds : [], &html)
     }
@@ -224,16 +225,19 @@ struct ReportPage {
     guard path.count > 1 else { return }
     section("Critical path", &html) { html in
       html.element(
-        "p", "The chain of dependencies that ended last; to be faster, shorten it. "
+        "p",
+        "The chain of dependencies that ended last; to be faster, shorten it. "
           + statistics.sentence(of: path))
-      html.table(
-        ["operation", "waited", "ran"], numeric: [1, 2],
-        path.suffix(Self.mostSteps).map { step in
-          [
-            step.name, shownDuration(milliseconds: step.waited),
-            shownDuration(milliseconds: step.ran),
-          ]
-        })
+      html.element("div", [("class", "scroll")]) { html in
+        html.table(
+          ["operation", "waited", "ran"], numeric: [1, 2],
+          path.suffix(Self.mostSteps).map { step in
+            [
+              step.name, shownDuration(milliseconds: step.waited),
+              shownDuration(milliseconds: step.ran),
+            ]
+          })
+      }
       others(than: Self.mostSteps, of: path.count, begin: "… after", &html)
       if let note = statistics.incompleteness { html.element("p", [("class", "faint")], note) }
     }
@@ -243,17 +247,20 @@ struct ReportPage {
     guard let activity else { return }
     section("Workers", &html) { html in
       let workers = activity.workers.sorted { ($1.ran, $0.name) < ($0.ran, $1.name) }
-      html.table(
-        ["worker", "attempts", "failed", "at once", "ran", "processors"], numeric: [1, 2, 3, 4, 5],
-        workers.prefix(Self.mostWorkers).map { worker in
-          let processor = Int64(clamping: worker.processor / 1_000)
-          return [
-            worker.name.isEmpty ? "the coordinator" : worker.name, shownCount(worker.attempts),
-            worker.failures == 0 ? "" : shownCount(worker.failures), shownCount(worker.rows),
-            shownDuration(milliseconds: worker.ran),
-            processor == 0 ? "" : shownDuration(milliseconds: processor),
-          ]
-        })
+      html.element("div", [("class", "scroll")]) { html in
+        html.table(
+          ["worker", "attempts", "failed", "at once", "ran", "processors"],
+          numeric: [1, 2, 3, 4, 5],
+          workers.prefix(Self.mostWorkers).map { worker in
+            let processor = Int64(clamping: worker.processor / 1_000)
+            return [
+              worker.name.isEmpty ? "the coordinator" : worker.name, shownCount(worker.attempts),
+              worker.failures == 0 ? "" : shownCount(worker.failures), shownCount(worker.rows),
+              shownDuration(milliseconds: worker.ran),
+              processor == 0 ? "" : shownDuration(milliseconds: processor),
+            ]
+          })
+      }
       others(than: Self.mostWorkers, of: workers.count, &html)
     }
   }
