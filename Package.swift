@@ -20,6 +20,9 @@ import PackageDescription
 //   relays      oprelay on Relay: the brain Rack, above Execution; Worker's connection upwards,
 //               Coordinator's port and gate downwards
 //
+//   pages       opweb on Dashboard: pages of Presentation over HTTP, which Metrics serves by, too;
+//               what they ask is Reading, which opbatch shares, above Client
+//
 //   examples    opexamples, opexampleworker; OpClusterExamples on OpCluster; ExampleMaterials
 
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")

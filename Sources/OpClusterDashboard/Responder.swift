@@ -53,8 +53,16 @@ struct Responder: Sendable {
 
   private func logIn(_ token: String, to path: String) -> HTTPResponse {
     guard let cookie = parts.sessions.begin(token) else { return logInPage(isWrong: true) }
-    // Only a path of ours: "//" would begin another host.
-    let target = path.hasPrefix("/") && !path.hasPrefix("//") ? path : "/"
+    // Only a plain path of ours: "//" would begin another host, a new line another header.
+    let isPlain = path.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+        UInt8(ascii: "/"), UInt8(ascii: "-"):
+        true
+      default: false
+      }
+    }
+    let target = isPlain && path.hasPrefix("/") && !path.hasPrefix("//") ? path : "/"
     return HTTPResponse(303, headers: [cookie, ("Location", target)] + Self.headers, .bytes([]))
   }
 

@@ -1,5 +1,5 @@
 // The dashboard over a real cluster: `opweb` and `opbatch page` as processes, pages over real
-// connections. What a browser makes of them is seen by `deploy/page-check`.
+// connections. What a browser makes of them is seen by `deploy/dashboard/check`.
 
 import Citations
 import Glibc

@@ -1,6 +1,6 @@
 """What a browser makes of the dashboard: run by deploy/dashboard/check.
 
-usage: browser.py PROGRAMS FOLDER [PICTURES]
+usage: browser.py PROGRAMS FOLDER
 """
 
 import os
@@ -13,7 +13,6 @@ from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 PROGRAMS, FOLDER = sys.argv[1], sys.argv[2]
-PICTURES = sys.argv[3] if len(sys.argv) > 3 else None
 ENVIRONMENT = dict(
     os.environ, XDG_STATE_HOME=f"{FOLDER}/state", XDG_CONFIG_HOME=f"{FOLDER}/config",
     XDG_RUNTIME_DIR=FOLDER, OPBATCH_COORDINATOR=f"ipc://{FOLDER}/clients")
@@ -284,18 +283,6 @@ def everybody(browser, link):
     context.close()
 
 
-def pictures(browser, link):
-    opbatch("submit", manifest=TILES)
-    for scheme, suffix in (("light", ""), ("dark", "~dark")):
-        look = Look(
-            browser, link, color_scheme=scheme, viewport={"width": 1100, "height": 860},
-            device_scale_factor=1.5)
-        page = look.open("/graphs/5")
-        page.wait_for_timeout(5000)
-        page.screenshot(path=f"{PICTURES}/page{suffix}.png")
-        look.context.close()
-
-
 def main():
     process = coordinator()
     said("opcoord", "ready")
@@ -313,8 +300,6 @@ def main():
         steering(browser, link)
         restart(browser, link, process)
         everybody(browser, link)
-        if PICTURES:
-            pictures(browser, link)
         browser.close()
 
 

@@ -26,8 +26,8 @@ public enum WebAssets {
       .figures strong { display: block; font-size: 1.6rem; color: var(--ink); line-height: 1.2;
         font-variant-numeric: tabular-nums; }
       :root { --warning: #8a5200; }
-    @media (prefers-color-scheme: dark) { :root { --warning: #e5a23d; } }
-    .state { white-space: nowrap; } .state.warning { color: var(--warning); }
+      @media (prefers-color-scheme: dark) { :root { --warning: #e5a23d; } }
+      .state { white-space: nowrap; } .state.warning { color: var(--warning); }
       .state.plain { color: var(--faint); } h1 .state { font-size: 1rem; margin-left: .5rem; }
       .bar { display: block; width: 100%; height: .55rem; background: var(--waiting);
         border-radius: 2px; } .wide { margin: .6rem 0; } .wide .bar { height: .8rem; }
