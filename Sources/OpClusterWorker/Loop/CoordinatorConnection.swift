@@ -89,7 +89,13 @@ package struct CoordinatorConnection: ~Copyable {
         logger.debug("connected to \(address)")
       case .refused:
         hangUps = 0
-        logger.debug("nobody listens at \(address)")
+        // Whoever has just started it wants to know; later it is a coordinator that restarts.
+        if hasServed {
+          logger.debug("nobody listens at \(address)")
+        } else {
+          warnOnce(
+            "nobody listens at \(address); it is tried again, and --coordinator names another")
+        }
       case .handshakeFailed(let failure): noteHandshake(failure, at: now)
       case .disconnected:
         // The trouble of repeated tries has been logged already.
