@@ -60,8 +60,13 @@ struct ActionOrder {
         return try await changeQueue(
           QueueChange(limit: .atMost(limit)), "runs at most \(shownCount(limit)) at once")
       }
+    } catch let error as ClientError {
+      if case .refused = error.kind {
+        return Done(note: "Nothing was changed: \(error)", next: place)
+      }
+      return Done(note: "It is not known whether this was done: \(error)", next: place)
     } catch {
-      return Done(note: "Nothing was changed: \(error)", next: place)
+      return Done(note: "It is not known whether this was done: \(error)", next: place)
     }
   }
 

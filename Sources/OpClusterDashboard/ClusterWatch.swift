@@ -2,6 +2,7 @@
 // are asked for at most once a second while somebody does.
 
 import OpClusterClient
+import OpClusterHTTP
 import OpClusterModel
 import OpClusterPresentation
 import OpClusterReading
@@ -14,10 +15,15 @@ actor ClusterWatch {
   /// Newest last.
   private var failed: [OperationID] = []
   private var failures: [OperationID: OperationRow] = [:]
+  /// Those of `failed` that were asked for.
+  private var asked: Set<OperationID> = []
   private var newest: (figures: TopFigures, at: ContinuousClock.Instant)?
   private var asking: Task<TopFigures, any Error>?
   /// Why nothing comes from the coordinator at the moment.
   private(set) var problem: String?
+
+  private var answeredAt = ContinuousClock.now
+  private var silence: HTTPServerError?
 
   private static let leastAge = Duration.milliseconds(900)
   private static let mostFailures = 15
@@ -31,6 +37,16 @@ actor ClusterWatch {
   static func seconds() -> Int64 { MonotonicClock.now() / 1_000_000_000 }
 
   // MARK: - Events
+
+  /// Forgets, from time to time, the graphs at which nobody looks.
+  func prune() async {
+    while !Task.isCancelled {
+      try? await Task.sleep(for: .seconds(30))
+      for (number, watch) in graphs {
+        if await ContinuousClock.now - watch.lastUse > Self.memory { graphs[number] = nil }
+      }
+    }
+  }
 
   /// Follows until its task is cancelled.
   func run() async {
@@ -82,21 +98,47 @@ actor ClusterWatch {
   private func note(failure id: OperationID) {
     failed.append(id)
     if failed.count > Self.mostFailures {
-      failures[failed.removeFirst()] = nil
+      let oldest = failed.removeFirst()
+      failures[oldest] = nil
+      asked.remove(oldest)
     }
   }
 
   // MARK: - What pages show
 
+  /// Throws if the coordinator does not answer. Asked at most every five seconds, whoever looks.
+  func checkAnswers() async throws {
+    guard ContinuousClock.now - answeredAt > .seconds(5) else {
+      if let silence { throw silence }
+      return
+    }
+    answeredAt = .now
+    do {
+      _ = try await Reader(connection: reader.connection, timeout: .seconds(3)).lastEvent()
+      silence = nil
+    } catch {
+      silence = HTTPServerError(text: "\(error)")
+    }
+    if let silence { throw silence }
+  }
+
   func overview(now: WallTime) async throws -> OverviewView {
     let figures = try await figures()
     rates.pass(to: Self.seconds())
-    for id in failed where failures[id] == nil {
-      failures[id] = try? await reader.row(id)
-    }
+    await readFailures()
     return OverviewView(
       figures: figures, rates: rates, failures: failed.reversed().compactMap { failures[$0] },
       now: now)
+  }
+
+  /// Each once, by whoever comes first; one that cannot be read is not asked for again.
+  private func readFailures() async {
+    for id in failed where !asked.contains(id) {
+      asked.insert(id)
+      let row = try? await reader.row(id)
+      // Others may have taken its place meanwhile.
+      if failed.contains(id) { failures[id] = row }
+    }
   }
 
   /// Those who ask at the same time share one answer.
@@ -118,11 +160,11 @@ actor ClusterWatch {
     return figures
   }
 
+  /// A graph that the coordinator does not know is not watched.
+  func forget(_ graph: GraphID) { graphs[graph] = nil }
+
   /// The watch of a graph, for as long as somebody looks.
-  func watch(_ graph: GraphID) async -> GraphWatch {
-    for (number, watch) in graphs where number != graph {
-      if await ContinuousClock.now - watch.lastUse > Self.memory { graphs[number] = nil }
-    }
+  func watch(_ graph: GraphID) -> GraphWatch {
     if let known = graphs[graph] { return known }
     let watch = GraphWatch(graph, reader)
     graphs[graph] = watch

@@ -38,7 +38,7 @@ public final class Dashboard: Sendable {
     let watch = ClusterWatch(connection)
     let mayAct = settings.isReadOnly ? false : await watch.reader.mayAct()
     let sessions = Sessions(
-      token: settings.token, port: settings.address.port,
+      token: settings.token, name: Self.cookieName(settings.address.port),
       isSecure: settings.certificate != nil || settings.isBehindProxy)
     let parts = Parts(
       settings: settings, sessions: sessions, watch: watch, mayAct: mayAct,
@@ -53,11 +53,25 @@ public final class Dashboard: Sendable {
       if let answer = responder.atOnce() { return exchange.answer(answer) }
       Task { exchange.answer(await responder.answer()) }
     }
-    following = Task { await watch.run() }
+    following = Task {
+      async let pruning: Void = watch.prune()
+      await watch.run()
+      await pruning
+    }
     let scheme = settings.certificate == nil ? "http" : "https"
     let host = server.address.host == "*" ? "127.0.0.1" : server.address.host
     let shown = HTTPAddress(host: host, port: server.address.port)
     link = "\(scheme)://\(shown)/" + (settings.isTokenKnown ? "" : "?token=\(settings.token)")
+  }
+
+  /// Cookies of one machine are shared by all ports; their names are not.
+  private static func cookieName(_ port: UInt16) -> String {
+    "opweb-\(port == 0 ? UInt32.random(in: 1 << 20 ... .max) : UInt32(port))"
+  }
+
+  /// A document that leads to a link.
+  public static func leadingPage(to link: String) -> String {
+    OpClusterPresentation.leadingPage(to: link)
   }
 
   /// Ends all streams. The connection to the cluster is the caller's.

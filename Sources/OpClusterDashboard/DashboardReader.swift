@@ -10,15 +10,9 @@ extension Reader {
   func figures() async throws -> TopFigures {
     let workers = try await workers()
     let queues = try await queues()
-    var active: [GraphRow] = []
-    var hasMore = false
-    try await graphs(Selection(graphs: .active)) { rows in
-      active = rows
-      hasMore = rows.count >= Limits.rowsPerReply
-      return false
-    }
-    return TopFigures(
-      workers: workers, queues: queues, graphs: active, running: [], hasMoreGraphs: hasMore)
+    // A row for each: as many as there are.
+    let active = try await allGraphs(Selection(graphs: .active))
+    return TopFigures(workers: workers, queues: queues, graphs: active, running: [])
   }
 
   /// A page of operations behind another one.
@@ -54,19 +48,25 @@ extension Reader {
       let rows = try await allGraphs(Selection(graphs: .active))
       return (rows.filter(listing.shows), false)
     }
-    var newest: [GraphRow] = []
-    try? await graphs(Selection(graphs: .last(back: 0))) { rows in
-      newest = rows
-      return false
-    }
+    let newest = try await rowsIfAny(Selection(graphs: .last(back: 0)))
     guard let last = newest.last?.graph else { return ([], false) }
     let first = GraphID(last.number > Self.graphsSearched ? last.number - Self.graphsSearched : 1)
-    var range = Selection(graphs: .numbers([.init(first, last)]))
-    if let number = UInt32(listing.search), number > 0 {
-      range = .graph(GraphID(number))
+    var rows = try await rowsIfAny(Selection(graphs: .numbers([.init(first, last)])))
+    // An older one is found by its number.
+    if let number = UInt32(listing.search), number > 0, number < first.number {
+      rows += try await rowsIfAny(.graph(GraphID(number)))
     }
-    let rows = (try? await allGraphs(range)) ?? []
     return (rows.filter(listing.shows), first.number > 1)
+  }
+
+  /// None is a refusal: a selection that matches nothing may be a mistake elsewhere.
+  private func rowsIfAny(_ selection: Selection) async throws -> [GraphRow] {
+    do {
+      return try await allGraphs(selection)
+    } catch let error as ClientError {
+      guard case .refused = error.kind else { throw error }
+      return []
+    }
   }
 
   /// Graphs that a list looks at: each costs a row.

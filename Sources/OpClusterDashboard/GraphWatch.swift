@@ -16,12 +16,12 @@ actor GraphWatch {
   private var structure: GraphStructure?
   /// Events that came before the structure.
   private var early: [Event] = []
-  private var report: GraphReport?
   private var waiting: [WhyGroup] = []
   private var panels: [WebPanel] = []
   private var rowsRead = 0
   private var isReading = false
   private var readAfterEnd = false
+  private var hasTriedAfterEnd = false
   private var nextReading = ContinuousClock.now
   /// Grows with everything that a page shows.
   private(set) var version: UInt64 = 1
@@ -32,6 +32,8 @@ actor GraphWatch {
   /// The share of the time in which it reads.
   private static let restPerReading = 50
   private static let shortestRest = Duration.seconds(2)
+  /// So long after the last look somebody may still look.
+  private static let attention = Duration.seconds(60)
   /// Operations that were tried again and are read one by one, with their attempts.
   private static let mostInFull = 100
 
@@ -63,8 +65,7 @@ actor GraphWatch {
     }
     let view = GraphView(
       progress: progress, elements: elements, structure: structure,
-      report: report ?? GraphReport(structure, nil, now: now), waiting: waiting,
-      rowsRead: rowsRead, now: now)
+      waiting: waiting, rowsRead: rowsRead, now: now)
     return (view, panels)
   }
 
@@ -84,8 +85,11 @@ actor GraphWatch {
 
   private func startReading() {
     let hasEnded = progress?.outcome != nil
-    guard !isReading, !readAfterEnd, hasEnded || ContinuousClock.now >= nextReading else { return }
+    // The first one after the end does not wait for its turn.
+    let isLast = hasEnded && !hasTriedAfterEnd
+    guard !isReading, !readAfterEnd, isLast || ContinuousClock.now >= nextReading else { return }
     isReading = true
+    if hasEnded { hasTriedAfterEnd = true }
     Task { await read(afterEnd: hasEnded) }
   }
 
@@ -110,8 +114,9 @@ actor GraphWatch {
     var report = GraphReport(structure, submission ?? nil, now: now)
     var (count, inFull) = (0, 0)
     var last: OperationID?
-    // Until all are read, or nobody looks any more.
-    while ContinuousClock.now - lastUse < .seconds(60) {
+    while true {
+      // Nobody looks any more: whoever comes back begins anew.
+      if ContinuousClock.now - lastUse > Self.attention { throw CancellationError() }
       let rows = try await reader.rows(.graph(graph), after: last, Limits.rowsPerReply)
       for row in rows {
         if GraphTrace.hasEarlierAttempts(row), inFull < Self.mostInFull {
@@ -128,9 +133,12 @@ actor GraphWatch {
     }
     let summary = try? await WhySummary(graph, reader)
     self.structure = structure
-    self.report = report
     waiting = summary?.groups ?? []
-    if let view = try? await view(now: now).view { panels = view.readPanels() }
+    guard let progress, let elements else { return }
+    let view = GraphView(
+      progress: progress, elements: elements, structure: structure, waiting: waiting,
+      rowsRead: rowsRead, now: now)
+    panels = view.readPanels(report)
   }
 
   /// An operation that has ended stays so, whichever of row and event is older.

@@ -13,6 +13,8 @@ struct LogPosition {
 
   private let operation: OperationID
   private let stream: LogStream
+  /// As people count them.
+  private var attempt: UInt32 = 0
   /// nil: nothing was read.
   private var offset: Int64?
   /// The beginning of a character whose end was not written yet.
@@ -26,19 +28,19 @@ struct LogPosition {
     self.stream = stream
   }
 
-  /// The next piece; nil: there is none now.
-  mutating func next(_ reader: Reader) async -> Piece? {
+  /// The next piece of the log of an attempt; nil: there is none now. The log of another attempt
+  /// begins anew.
+  mutating func next(of attempt: UInt32, _ reader: Reader) async -> Piece? {
+    if attempt != self.attempt {
+      self.attempt = attempt
+      offset = nil
+      rest = []
+    }
     let from = offset ?? -Self.firstBytes
-    let attempt = AttemptSelection(operation: operation)
-    guard let chunk = try? await reader.log(attempt, stream, offset: from),
+    let selection = AttemptSelection(operation: operation, attempt: attempt)
+    guard let chunk = try? await reader.log(selection, stream, offset: from),
       chunk.problem.isEmpty, chunk.offset <= UInt64(Int64.max)
     else { return nil }
-    // A shorter file is that of another attempt.
-    if let offset, chunk.size < UInt64(offset) {
-      self.offset = nil
-      rest = []
-      return await next(reader)
-    }
     guard !chunk.bytes.isEmpty else { return nil }
     let isAgain = offset == nil
     offset = Int64(chunk.offset).saturatingAdd(Int64(chunk.bytes.count))

@@ -19,7 +19,7 @@ struct Responder: Sendable {
     guard ["GET", "HEAD", "POST"].contains(request.method) else {
       return text(405, "only GET and POST are answered here", [("Allow", "GET, HEAD, POST")])
     }
-    if parts.settings.address.isLoopback, !isHostLocal {
+    if parts.settings.address.isLoopback, !parts.settings.isBehindProxy, !isHostLocal {
       // A name that somebody has pointed here.
       return text(421, "this dashboard is served on this machine only: open 127.0.0.1")
     }
@@ -48,7 +48,8 @@ struct Responder: Sendable {
     let host = request.header("Host") ?? ""
     let name =
       host.hasPrefix("[") ? host.prefix { $0 != "]" }.dropFirst() : host.prefix { $0 != ":" }
-    return name == "localhost" || name == "::1" || name.hasPrefix("127.")
+    let isNumber = name.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (0x30...0x39).contains($0) }
+    return name == "localhost" || name == "::1" || (name.hasPrefix("127.") && isNumber)
   }
 
   private func logIn(_ token: String, to path: String) -> HTTPResponse {
@@ -134,7 +135,7 @@ struct Responder: Sendable {
         var logs: [(stream: String, text: String)] = []
         for stream in LogStream.allCases {
           var position = LogPosition(id, stream)
-          let piece = await position.next(reader)
+          let piece = await position.next(of: view.row.attempt, reader)
           logs.append((stream.name, piece?.text ?? ""))
         }
         return view.page(frame, logs: logs)
@@ -173,11 +174,11 @@ struct Responder: Sendable {
     return HTTPResponse(303, headers: [("Location", done.next)] + Self.headers, .bytes([]))
   }
 
-  /// Browsers say where a form comes from.
+  /// Browsers say where a form comes from. A server before us may have changed the host.
   private var isOriginOurs: Bool {
-    guard let origin = request.header("Origin"), origin != "null" else { return true }
-    let host = origin.split(separator: "/", omittingEmptySubsequences: true).last.map(String.init)
-    return host == request.header("Host")
+    if let site = request.header("Sec-Fetch-Site"), site != "same-origin" { return false }
+    guard let origin = request.header("Origin"), !parts.settings.isBehindProxy else { return true }
+    return origin.pathNames.last == request.header("Host")
   }
 
   // MARK: - Answers
@@ -189,7 +190,7 @@ struct Responder: Sendable {
         + "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
     ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
-    ("Referrer-Policy", "no-referrer"), ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "same-origin"), ("X-Frame-Options", "DENY"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
   ]

@@ -24,11 +24,11 @@ final class Sessions: Sendable {
   private static let mostSessions = 1_000
 
   /// - Parameters:
-  ///   - port: Cookies of one machine are shared by all ports; their names are not.
+  ///   - name: Of the cookie.
   ///   - isSecure: Whether cookies go over TLS only.
-  init(token: String, port: UInt16, isSecure: Bool) {
+  init(token: String, name: String, isSecure: Bool) {
     self.token = token
-    cookieName = "opweb-\(port)"
+    cookieName = name
     self.isSecure = isSecure
   }
 

@@ -46,6 +46,8 @@ final class Viewer: Sendable {
     var spokeAt = ContinuousClock.now
     var problem: String?
     var logs: [LogPosition] = []
+    /// Whether an operation had ended at the last look, and its logs were read to their ends.
+    var hasEnded = false
   }
 
   private func follow(_ stream: HTTPStream) async {
@@ -113,9 +115,16 @@ final class Viewer: Sendable {
     case .graph(let graph, _): return try await look(at: graph, now, stream, &sent)
     case .operation(let graph, let index):
       let id = OperationID(graph: graph, index: index)
+      // What has ended changes no more; times are told as moments.
+      guard !sent.hasEnded else { return true }
       guard let view = try await reader.operationView(id, now: now) else { return true }
-      for at in sent.logs.indices {
-        guard let piece = await sent.logs[at].next(reader) else { continue }
+      var hasNews = false
+      // So many at once: who writes faster is shown later, and never more than that.
+      for at in sent.logs.indices.flatMap({ Array(repeating: $0, count: 8) }) {
+        guard view.row.attempt > 0,
+          let piece = await sent.logs[at].next(of: view.row.attempt, reader)
+        else { continue }
+        hasNews = true
         let isOpen = send(stream, "log", &sent) { json in
           json.field("stream", piece.stream.name)
           json.field("isAgain", piece.isAgain)
@@ -123,6 +132,7 @@ final class Viewer: Sendable {
         }
         if !isOpen { return false }
       }
+      sent.hasEnded = view.row.outcome != nil && !hasNews
       return send(view.panels(frame), stream, &sent)
     case .overview:
       return send(try await parts.watch.overview(now: now).page.panels, stream, &sent)
@@ -145,9 +155,8 @@ final class Viewer: Sendable {
     at graph: GraphID, _ now: WallTime, _ stream: HTTPStream, _ sent: inout Sent
   ) async throws -> Bool {
     let watch = await parts.watch.watch(graph)
-    if let problem = await parts.watch.problem {
-      throw HTTPServerError(text: problem)
-    }
+    try await parts.watch.checkAnswers()
+    if let problem = await parts.watch.problem { throw HTTPServerError(text: problem) }
     let version = await watch.version
     let isOld = ContinuousClock.now - sent.lookedAt > Self.oldest
     guard version != sent.version || isOld else { return true }

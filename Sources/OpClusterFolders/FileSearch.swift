@@ -56,7 +56,7 @@ package struct FileSearch {
 
   /// Without what leads nowhere: `./a//b/` is `a/b`; `.` stays.
   private static func plain(_ path: String) -> String {
-    let parts = path.split(separator: "/").filter { $0 != "." }
+    let parts = path.pathNames.filter { $0 != "." }
     let text = parts.joined(separator: "/")
     if path.hasPrefix("/") { return "/\(text)" }
     return text.isEmpty ? "." : text
@@ -66,7 +66,7 @@ package struct FileSearch {
   private mutating func addMatches(
     of pattern: String, below root: String, _ name: String
   ) throws(FileSearchError) {
-    let parts = pattern.split(separator: "/").map(String.init)
+    let parts = pattern.pathNames
     let fixed = parts.prefix { !FileNamePattern.isPattern($0) }
     var level = [(place: fixed.reduce(root) { "\($0)/\($1)" }, path: "")]
     for part in parts.dropFirst(fixed.count) {

@@ -2,6 +2,7 @@
 // anything at the path is read, created or trusted. Blocking; any thread.
 
 import Glibc
+import OpClusterModel
 
 /// The path to a file or folder, checked as `sshd` does: a user who can write to a parent folder
 /// can move its contents away and replace them.
@@ -26,7 +27,7 @@ public enum TrustedPath {
     _ path: String, lastLink: LastLink = .followed
   ) throws(FolderError) -> String {
     // In reverse order.
-    var rest = Array(try absolute(path).split(separator: "/").map(String.init).reversed())
+    var rest = Array(try absolute(path).pathNames.reversed())
     var done = ""
     var links = 0
     try checkFolder("/", above: path)
@@ -34,7 +35,7 @@ public enum TrustedPath {
       if part == "." { continue }
       if part == ".." {
         // Its folders have been checked.
-        done = String(done[..<(done.lastIndex(of: "/") ?? done.startIndex)])
+        done = String(done[..<(done.utf8.lastIndex(of: UInt8(ascii: "/")) ?? done.startIndex)])
         continue
       }
       let next = "\(done)/\(part)"
@@ -56,7 +57,7 @@ public enum TrustedPath {
         links += 1
         let target = try target(of: next, facts, above: path, isOneTooMany: links > mostLinks)
         if target.hasPrefix("/") { done = "" }
-        rest += target.split(separator: "/").map(String.init).reversed()
+        rest += target.pathNames.reversed()
         continue
       }
       if !rest.isEmpty { try check(facts, next, above: path) }
@@ -123,7 +124,7 @@ public enum TrustedPath {
   public static func makeFolders(_ path: String) throws(FolderError) {
     let whole = try resolve(path)
     var made = ""
-    for part in whole.split(separator: "/") {
+    for part in whole.pathNames {
       made += "/\(part)"
       if case .success = FileFacts.of(made) { continue }
       if unsafe mkdir(made, 0o700) != 0, errno != EEXIST {

@@ -27,7 +27,7 @@ public final class HTTPExchange: Sendable {
 
   /// Answers the request; only the first answer counts.
   public func answer(_ response: HTTPResponse) {
-    stage.withLock { stage in
+    let isTaken = stage.withLock { stage in
       switch stage {
       case .arriving, .asked: stage = .answered(response)
       case .suspended(let number):
@@ -36,16 +36,25 @@ public final class HTTPExchange: Sendable {
         if let connection = unsafe OpaquePointer(bitPattern: number) {
           unsafe MHD_resume_connection(connection)
         }
-      case .answered, .sent, .ended: break
+      case .answered, .sent, .ended: return false
       }
+      return true
     }
+    // Nobody will read it.
+    if !isTaken, case .stream(let stream) = response.body { stream.close() }
   }
 
   /// Ends what is still awaited or streamed, before the server stops.
   func giveUp() {
     answer(HTTPResponse(503, headers: [], .bytes(Array("the server is stopping\n".utf8))))
     let stream: HTTPStream? = stage.withLock { stage in
-      if case .sent(let stream) = stage { stream } else { nil }
+      switch stage {
+      case .sent(let stream): return stream
+      case .answered(let response):
+        guard case .stream(let stream) = response.body else { return nil }
+        return stream
+      case .arriving, .asked, .suspended, .ended: return nil
+      }
     }
     stream?.end()
   }

@@ -38,14 +38,14 @@ public struct OutputPath: Hashable, Sendable {
 
   /// Returns the beginning of the name of a file that stays beneath an absolute folder.
   public static func beginning(beneath folder: String) -> String {
-    let parts = folder.split(separator: "/").filter { $0 != "." }
+    let parts = folder.pathNames.filter { $0 != "." }
     return parts.isEmpty ? "/./" : "/\(parts.joined(separator: "/"))/./"
   }
 
   /// Whether a relative name certainly leaves its folder, regardless of links.
   public static func leadsOut(_ name: String) -> Bool {
     var depth = 0
-    for part in name.split(separator: "/") where part != "." {
+    for part in name.pathNames where part != "." {
       depth += part == ".." ? -1 : 1
       if depth < 0 { return true }
     }

@@ -15,3 +15,11 @@ public enum RelativePath {
     }
   }
 }
+
+extension StringProtocol {
+  /// The names between the slashes of a path, as the kernel sees them: a mark that combines with a
+  /// slash does not hide it.
+  public var pathNames: [String] {
+    utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
+  }
+}

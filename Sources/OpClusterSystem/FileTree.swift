@@ -66,8 +66,9 @@ package enum FileTree {
   /// Makes the folders on the way to a file; those that are there stay as they are.
   package static func makeParents(of path: String) throws(SystemError) {
     var folder = path.hasPrefix("/") ? "/" : ""
-    for name in path.split(separator: "/").dropLast() {
-      folder += folder.isEmpty || folder == "/" ? String(name) : "/\(name)"
+    for part in path.utf8.split(separator: UInt8(ascii: "/")).dropLast() {
+      let name = String(Substring(part))
+      folder += folder.isEmpty || folder == "/" ? name : "/\(name)"
       if unsafe mkdir(folder, 0o777) == 0 || errno == EEXIST { continue }
       throw SystemError(action: "make the folder \(folder)", code: errno)
     }

@@ -74,7 +74,7 @@ struct Opweb: ParsableCommand {
     do throws(HTTPServerError) {
       let dashboard = try await Dashboard(settings, connection)
       StandardStream.output.write("opweb serves \(dashboard.link)")
-      if open { await openBrowser(dashboard.link) }
+      if open { openBrowser(dashboard.link) }
       for await _ in signals.signals { break }
       await dashboard.stop()
       await connection.close()
@@ -140,10 +140,23 @@ struct Opweb: ParsableCommand {
 
   private func variable(_ name: String) -> String? { OwnProcess.filledVariable(name) }
 
-  /// Where a desktop is; elsewhere the link is there to copy.
-  private func openBrowser(_ link: String) async {
-    guard variable("DISPLAY") != nil || variable("WAYLAND_DISPLAY") != nil else { return }
-    _ = await ShortProgram.run(["xdg-open", link], input: "", longest: .seconds(10))
+  /// Where a desktop is; elsewhere the link is there to copy. Others see the arguments of programs:
+  /// the browser gets a file that only we can read, which leads to the link.
+  private func openBrowser(_ link: String) {
+    guard variable("DISPLAY") != nil || variable("WAYLAND_DISPLAY") != nil,
+      let folder = variable("XDG_RUNTIME_DIR")
+    else { return }
+    let page = PrivateFolder("\(folder)/opweb")
+    do throws(FolderError) {
+      try page.make()
+      try page.replace("open.html", with: Array(Dashboard.leadingPage(to: link).utf8))
+    } catch {
+      return
+    }
+    // It may be the browser itself, and goes on without us.
+    _ = try? ShortProgram.leave(
+      "/usr/bin/env", ["/usr/bin/env", "xdg-open", page.file("open.html")], input: [],
+      log: "/dev/null")
   }
 }
 

@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test func sessions() throws {
-    let sessions = Sessions(token: "0123456789abcdef", port: 1, isSecure: true)
+    let sessions = Sessions(token: "0123456789abcdef", name: "opweb-1", isSecure: true)
     #expect(sessions.begin("0123456789abcdeg") == nil && sessions.begin("") == nil)
     let cookie = try #require(sessions.begin("0123456789abcdef")).value
     #expect(cookie.contains("HttpOnly") && cookie.contains("Secure"))

@@ -235,6 +235,9 @@ import Testing
     // A value cannot move the folder once it is named.
     #expect(OutputPath("/base/./link/./x", in: "/w").root == "/base")
     #expect(!OutputPath.leadsOut("a/..") && OutputPath.leadsOut("a/../.."))
+    // For the kernel a slash is one, whatever mark combines with it.
+    #expect(OutputPath.leadsOut("../\u{301}b"))
+    #expect("/a/\u{301}b//c".pathNames == ["a", "\u{301}b", "c"])
   }
 
   /// A command at the limit of a payload, and one past it.

@@ -99,7 +99,8 @@ import Testing
   }
 
   @Test(.checks("G38")) func textOfOthers() {
-    let evil = "<script>alert(1)</script>\"'&\u{202E}"
+    // A sign that begins or ends a cluster of scalars is a sign all the same.
+    let evil = "<script>alert(1)</script>\"'&\u{202E}\u{600}<b \u{600}>\u{301}"
     var row = OperationRow(
       id: OperationID(graph: GraphID(3), index: 0), name: evil, index: nil, state: .failed)
     row.workerName = evil
@@ -120,8 +121,27 @@ import Testing
     ]
     for page in pages {
       #expect(!page.contains("<script>alert") && !page.contains("\u{202E}"))
+      #expect(!page.utf8.containsSequence("<b ".utf8))
       #expect(page.contains("&lt;script&gt;"))
     }
+  }
+
+  /// For a shell, a browser and dot a quote is one, whatever mark combines with it.
+  @Test(.checks("G38")) func quotesThatMarksCombineWith() {
+    let word = "a'\u{301}b"
+    #expect(shellQuoted(word).unicodeScalars.elementsEqual("'a'\\''\u{301}b'".unicodeScalars))
+    let escaped = xmlEscaped("\u{600}<\u{600}>\"\u{301}")
+    #expect(!escaped.utf8.contains(UInt8(ascii: "<")) && !escaped.utf8.contains(UInt8(ascii: ">")))
+    #expect(!escaped.utf8.contains(UInt8(ascii: "\"")))
+  }
+
+  /// What a coordinator says is not believed to be in order.
+  @Test func stagesInAnyOrder() {
+    var odd = structure([("a", 3), ("b", 5)])
+    odd.stages.reverse()
+    var states = ElementStates(odd)
+    states.apply(event(7, .isFinished(.failed)))
+    #expect(states.count == 8 && states.state(of: 7) == .failed)
   }
 
   @Test func listings() {
@@ -137,5 +157,11 @@ import Testing
     #expect(!listing.shows(row))
     #expect(GraphListing(search: "3", state: "active", order: "").shows(row))
     #expect(!GraphListing(search: "", state: "failed", order: "").shows(row))
+  }
+}
+
+extension Collection where Element: Equatable {
+  fileprivate func containsSequence(_ other: some Collection<Element>) -> Bool {
+    indices.contains { self[$0...].starts(with: other) }
   }
 }

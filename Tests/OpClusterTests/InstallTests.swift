@@ -63,7 +63,7 @@ import Testing
       // A dry run names exactly the files that are then made.
       #expect(done.output == dry.output)
       let paths = done.output.split(separator: "\n").map(String.init)
-      #expect(try paths.count == 14 + Self.pages().count)
+      #expect(try paths.count == 17 + Self.pages().count)
       for path in paths {
         #expect(FileManager.default.fileExists(atPath: "\(folder)/root\(path)"), "\(path)")
         let content = text(of: "\(folder)/root\(path)")

@@ -48,7 +48,7 @@ package enum Folders {
   /// Makes the folders on the way to a path in a folder.
   static func makeReadableParents(of path: String, in root: String) throws(Problem) {
     var folder = root
-    for name in path.split(separator: "/").dropLast() {
+    for name in path.pathNames.dropLast() {
       folder += "/\(name)"
       try makeReadable(folder)
     }
@@ -104,7 +104,7 @@ package enum Folders {
   /// an account, that not everybody may pass.
   static func firstImpassable(on path: String, for account: LocalAccount?) -> String? {
     var folder = ""
-    for part in path.split(separator: "/") {
+    for part in path.pathNames {
       folder += "/\(part)"
       let canPass: Bool
       if let account {

@@ -11,7 +11,8 @@ enum ShellText {
   /// Quotes a value as one shell word, for people. A value that needs no quotes stays as it is.
   static func quoted(_ value: String) -> String {
     if isSafe(value) { return value }
-    return "'" + value.replacing("'", with: "'\\''") + "'"
+    // By scalars: for the shell a quote is one, whatever mark combines with it.
+    return "'" + value.unicodeScalars.map { $0 == "'" ? "'\\''" : String($0) }.joined() + "'"
   }
 
   /// Whether the shell takes a value literally in every place, with or without quotes. Reserved

@@ -66,8 +66,9 @@ func shellQuoted(_ word: String) -> String {
   if isPlain, !word.isEmpty { return word }
   if word.hasPrefix("${{"), word.hasSuffix("}}") { return word }
   var quoted = "'"
-  for character in word {
-    if character == "'" { quoted += "'\\''" } else { quoted.append(character) }
+  // By scalars: for the shell a quote is one, whatever mark combines with it.
+  for scalar in word.unicodeScalars {
+    if scalar == "'" { quoted += "'\\''" } else { quoted.unicodeScalars.append(scalar) }
   }
   return quoted + "'"
 }

@@ -56,21 +56,21 @@ public enum GraphDocuments {
 
   private static func dotQuoted(_ text: String) -> String {
     var quoted = "\""
-    for character in safe(text) {
-      if character == "\"" || character == "\\" { quoted.append("\\") }
-      quoted.append(character)
+    for scalar in safe(text).unicodeScalars {
+      if scalar == "\"" || scalar == "\\" { quoted.append("\\") }
+      quoted.unicodeScalars.append(scalar)
     }
     return quoted + "\""
   }
 
   private static func mermaidEscaped(_ text: String) -> String {
-    safe(text).reduce(into: "") { result, character in
-      switch character {
+    safe(text).unicodeScalars.reduce(into: "") { result, scalar in
+      switch scalar {
       case "\"": result += "#quot;"
       case "#": result += "#35;"
       case "<": result += "#lt;"
       case ">": result += "#gt;"
-      default: result.append(character)
+      default: result.unicodeScalars.append(scalar)
       }
     }
   }

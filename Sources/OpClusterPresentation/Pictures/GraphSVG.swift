@@ -118,15 +118,16 @@ public enum GraphSVG {
   }
 }
 
-/// For contents and attributes alike.
+/// For contents and attributes alike. By scalars: a sign that a mark combines with is a sign for a
+/// browser.
 func xmlEscaped(_ text: String) -> String {
-  text.reduce(into: "") { result, character in
-    switch character {
+  text.unicodeScalars.reduce(into: "") { result, scalar in
+    switch scalar {
     case "&": result += "&amp;"
     case "<": result += "&lt;"
     case ">": result += "&gt;"
     case "\"": result += "&quot;"
-    default: result.append(character)
+    default: result.unicodeScalars.append(scalar)
     }
   }
 }

@@ -60,7 +60,7 @@ public struct GraphProgress: Sendable {
     stages = structure.stages.map { stage in
       Stage(
         name: stage.name, label: stageLabel(stage), total: stage.count,
-        executing: stage.counts[.executing] + stage.counts[.stopping],
+        executing: stage.counts[.executing].saturatingAdd(stage.counts[.stopping]),
         ended: Outcome.allCases.map { stage.counts[StateWord($0)] },
         ready: stage.counts[.ready].saturatingAdd(stage.counts[.dispatched]),
         dispatched: stage.counts[.dispatched])

@@ -10,14 +10,14 @@ public struct ElementStates: Sendable {
   public let stages: [(name: String, range: Range<Int>)]
 
   public init(_ structure: GraphStructure) {
-    let bounded = structure.withinLimits
-    stages = bounded.stages.map { stage in
+    let shown = structure.withinLimits.stages.filter { $0.count > 0 }
+    stages = shown.map { stage in
       (stage.name, Int(stage.firstIndex)..<Int(stage.firstIndex) + Int(stage.count))
     }
-    states = Array(
-      repeating: UInt8(StateWord.waiting.position), count: stages.last?.range.upperBound ?? 0)
+    let count = stages.map(\.range.upperBound).max() ?? 0
+    states = Array(repeating: UInt8(StateWord.waiting.position), count: count)
     // Of a stage in one state every operation is known, and the rest comes with the rows.
-    for (stage, place) in zip(bounded.stages, stages) {
+    for (stage, place) in zip(shown, stages) {
       guard let only = stageState(stage.counts), stage.counts[only] == stage.count else { continue }
       for index in place.range { states[index] = UInt8(only.position) }
     }
@@ -83,8 +83,8 @@ public struct ElementStates: Sendable {
   public func count(_ filter: Filter) -> Int {
     let range = range(filter)
     guard !filter.states.isEmpty else { return range.count }
-    let wanted = Set(filter.states.map { UInt8($0.position) })
-    return range.reduce(0) { $0 + (wanted.contains(states[$1]) ? 1 : 0) }
+    let wanted = Self.marks(filter.states)
+    return range.reduce(0) { $0 + (wanted[Int(states[$1])] ? 1 : 0) }
   }
 
   /// The index of the operation before which `position` others are that the filter shows; nil:
@@ -95,13 +95,20 @@ public struct ElementStates: Sendable {
     guard !filter.states.isEmpty else {
       return position < range.count ? range.lowerBound + position : nil
     }
-    let wanted = Set(filter.states.map { UInt8($0.position) })
+    let wanted = Self.marks(filter.states)
     var left = position
-    for index in range where wanted.contains(states[index]) {
+    for index in range where wanted[Int(states[index])] {
       if left == 0 { return index }
       left -= 1
     }
     return nil
+  }
+
+  /// By position.
+  private static func marks(_ states: [StateWord]) -> [Bool] {
+    var marks = Array(repeating: false, count: StateWord.allCases.count)
+    for state in states { marks[state.position] = true }
+    return marks
   }
 
   /// What a part of the graph looks like: its failures first, then what runs, then what most are.

@@ -9,7 +9,6 @@ public struct GraphView: Sendable {
   public var elements: ElementStates
   /// As of the last reading.
   public var structure: GraphStructure
-  public var report: GraphReport
   public var waiting: [WhyGroup]
   /// Operations of which the rows were read; fewer than all while the first reading is under way.
   public var rowsRead: Int
@@ -17,12 +16,11 @@ public struct GraphView: Sendable {
 
   public init(
     progress: GraphProgress, elements: ElementStates, structure: GraphStructure,
-    report: GraphReport, waiting: [WhyGroup], rowsRead: Int, now: WallTime
+    waiting: [WhyGroup], rowsRead: Int, now: WallTime
   ) {
     self.progress = progress
     self.elements = elements
     self.structure = structure
-    self.report = report
     self.waiting = waiting
     self.rowsRead = rowsRead
     self.now = now
@@ -43,7 +41,7 @@ public struct GraphView: Sendable {
   }
 
   /// The panels that come with a reading; they cost the attempts.
-  public func readPanels() -> [WebPanel] {
+  public func readPanels(_ report: GraphReport) -> [WebPanel] {
     var trace = report.trace
     trace.layOut()
     let page = ReportPage(report: report, trace: trace)

@@ -9,6 +9,15 @@ public func messagePage(_ words: String) -> String {
   }
 }
 
+/// A document that leads to a link.
+public func leadingPage(to link: String) -> String {
+  var html = HTMLText()
+  html.markup("<!DOCTYPE html>\n")
+  html.meta([("http-equiv", "refresh"), ("content", "0;url=\(link)")])
+  html.element("a", [("href", link)], "OpCluster")
+  return html.text
+}
+
 /// Asks for the token of the link.
 public func tokenPage(isWrong: Bool) -> String {
   plainPage("OpCluster") { html in

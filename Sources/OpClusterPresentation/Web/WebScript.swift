@@ -85,8 +85,12 @@ extension WebAssets {
         const fetchChunk = async (number) => {
           const chunk = chunks.get(number) ?? { element: null, isFetching: false };
           chunks.set(number, chunk);
-          if (chunk.isFetching) return;
+          if (chunk.isFetching) {
+            chunk.isStale = true;
+            return;
+          }
           chunk.isFetching = true;
+          chunk.isStale = false;
           try {
             const answer = await fetch(rows.dataset.source + "&from=" + number * atOnce);
             if (!answer.ok) return;
@@ -103,7 +107,11 @@ extension WebAssets {
             place(element, number * atOnce);
             if (address) element.querySelector(`a[href="${CSS.escape(address)}"]`)?.focus();
             if (Number.isFinite(told) && told !== count) { count = told; stretch(); }
-          } catch { /* The stream tells of it. */ } finally { chunk.isFetching = false; }
+          } catch { /* The stream tells of it. */ } finally {
+            chunk.isFetching = false;
+            if (chunk.isStale && chunks.get(number) === chunk) fetchChunk(number);
+            else if (!chunk.element) setTimeout(() => show(false), 3000);
+          }
         };
         const inView = () => {
           const first = Math.floor(rows.scrollTop * scale() / height / atOnce);
@@ -114,7 +122,9 @@ extension WebAssets {
         const show = (isAgain) => {
           const [first, last] = inView();
           for (const [number, chunk] of [...chunks]) {
-            if (number < first - 2 || number > last + 2) {
+            const isFar = number < first - 2 || number > last + 2;
+            // What is not in view is fetched anew when it comes into view.
+            if (isFar || (isAgain && (number < first || number > last))) {
               chunk.element?.remove();
               chunks.delete(number);
             } else if (chunk.element) place(chunk.element, number * atOnce);
@@ -167,28 +177,47 @@ extension WebAssets {
 
       const address = document.body.dataset.live;
       if (!address || !window.EventSource) return;
-      const source = new EventSource(address);
-      source.addEventListener("open", () => say(" · live"));
-      source.addEventListener("error", () => say(" · connection lost, trying again", true));
-      source.addEventListener("panel", (event) => {
-        const panel = JSON.parse(event.data);
-        replace(panel.name, panel.html);
+      let source = null;
+      const listen = () => {
+        source = new EventSource(address);
+        source.addEventListener("open", () => say(" · live"));
+        source.addEventListener("error", () => {
+          const isOver = source.readyState === EventSource.CLOSED;
+          say(isOver ? " · ended: load the page again" : " · connection lost, trying again", true);
+        });
+        source.addEventListener("panel", (event) => {
+          const panel = JSON.parse(event.data);
+          replace(panel.name, panel.html);
+        });
+        source.addEventListener("rows", () => refreshRows());
+        source.addEventListener("state", (event) => {
+          const state = JSON.parse(event.data);
+          say(state.isReached ? " · live" : " · " + state.words, !state.isReached);
+        });
+        source.addEventListener("log", (event) => {
+          const piece = JSON.parse(event.data);
+          const log = byId("log-" + piece.stream);
+          if (!log) return;
+          const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
+          log.textContent = piece.isAgain ? piece.text : log.textContent + piece.text;
+          if (log.textContent.length > 400000) log.textContent = log.textContent.slice(-200000);
+          if (isAtEnd) log.scrollTop = log.scrollHeight;
+        });
+      };
+      // A browser has few connections to a place: pages that nobody sees need none.
+      const attend = () => {
+        if (document.hidden) {
+          source?.close();
+          source = null;
+        } else if (!source) listen();
+      };
+      document.addEventListener("visibilitychange", attend);
+      window.addEventListener("pageshow", attend);
+      window.addEventListener("pagehide", () => {
+        source?.close();
+        source = null;
       });
-      source.addEventListener("rows", () => refreshRows());
-      source.addEventListener("state", (event) => {
-        const state = JSON.parse(event.data);
-        say(state.isReached ? " · live" : " · " + state.words, !state.isReached);
-      });
-      source.addEventListener("log", (event) => {
-        const piece = JSON.parse(event.data);
-        const log = byId("log-" + piece.stream);
-        if (!log) return;
-        const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
-        log.textContent = piece.isAgain ? piece.text : log.textContent + piece.text;
-        if (log.textContent.length > 400000) log.textContent = log.textContent.slice(-200000);
-        if (isAtEnd) log.scrollTop = log.scrollHeight;
-      });
-      window.addEventListener("pagehide", () => source.close());
+      attend();
     })();
     """#
 }
