@@ -17,7 +17,10 @@ actor ClusterWatch {
   private var failures: [OperationID: OperationRow] = [:]
   /// Those of `failed` that were asked for.
   private var asked: Set<OperationID> = []
-  private var newest: (figures: TopFigures, at: ContinuousClock.Instant)?
+  private var newest: TopFigures?
+  /// Asking takes at most a twentieth of the time, however many workers, queues and graphs there
+  /// are.
+  private var nextFigures = ContinuousClock.now
   private var asking: Task<TopFigures, any Error>?
   /// Why nothing comes from the coordinator at the moment.
   private(set) var problem: String?
@@ -143,14 +146,16 @@ actor ClusterWatch {
 
   /// Those who ask at the same time share one answer.
   private func figures() async throws -> TopFigures {
-    if let newest, ContinuousClock.now - newest.at < Self.leastAge { return newest.figures }
+    if let newest, ContinuousClock.now < nextFigures { return newest }
     if let asking { return try await asking.value }
     let reader = reader
     let task = Task { try await reader.figures() }
     asking = task
     defer { asking = nil }
+    let start = ContinuousClock.now
     let figures = try await task.value
-    newest = (figures, .now)
+    newest = figures
+    nextFigures = .now + max(Self.leastAge, (ContinuousClock.now - start) * 20)
     let waiting = figures.graphs.reduce(UInt32(0)) { sum, row in
       sum.saturatingAdd(row.counts[.ready]).saturatingAdd(row.counts[.dispatched])
     }

@@ -10,10 +10,24 @@ extension Reader {
   func figures() async throws -> TopFigures {
     let workers = try await workers()
     let queues = try await queues()
-    // A row for each: as many as there are.
-    let active = try await allGraphs(Selection(graphs: .active))
-    return TopFigures(workers: workers, queues: queues, graphs: active, running: [])
+    let active = try await activeGraphs()
+    return TopFigures(
+      workers: workers, queues: queues, graphs: active, running: [],
+      hasMoreGraphs: active.count >= Self.mostActive)
   }
+
+  /// Graphs that have not ended, oldest first; of a crowd the oldest.
+  private func activeGraphs() async throws -> [GraphRow] {
+    var active: [GraphRow] = []
+    try await graphs(Selection(graphs: .active)) { rows in
+      active += rows
+      return active.count < Self.mostActive
+    }
+    return active
+  }
+
+  /// Each costs a row whenever somebody looks.
+  private static let mostActive = 5 * Limits.rowsPerReply
 
   /// A page of operations behind another one.
   func rows(
@@ -45,8 +59,8 @@ extension Reader {
   /// The newest graphs that a listing shows.
   func listed(_ listing: GraphListing) async throws -> (rows: [GraphRow], hasMore: Bool) {
     if listing.state == "active" {
-      let rows = try await allGraphs(Selection(graphs: .active))
-      return (rows.filter(listing.shows), false)
+      let rows = try await activeGraphs()
+      return (rows.filter(listing.shows), rows.count >= Self.mostActive)
     }
     let newest = try await rowsIfAny(Selection(graphs: .last(back: 0)))
     guard let last = newest.last?.graph else { return ([], false) }
