@@ -145,7 +145,8 @@ private struct Villainy {
       var sentence = AttemptResult.success
       sentence.diagnostic = String(repeating: "x", count: 1 << 20)
       for (number, result) in [long, sentence].enumerated() {
-        let worker = try begin("villain-9", UInt64(10 + number))
+        // Names of their own: the goodbye of the first may come after the hello of the second.
+        let worker = try begin("villain-9\(number)", UInt64(10 + number))
         try worker.awaitDispatches(1)
         guard let attempt = worker.dispatched.first else { continue }
         try worker.report([.started(attempt), .finished(attempt, result)])
