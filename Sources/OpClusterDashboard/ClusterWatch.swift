@@ -17,10 +17,7 @@ actor ClusterWatch {
   private var failures: [OperationID: OperationRow] = [:]
   /// Those of `failed` that were asked for.
   private var asked: Set<OperationID> = []
-  private var newest: TopFigures?
-  /// Asking takes at most a twentieth of the time, however many workers, queues and graphs there
-  /// are.
-  private var nextFigures = ContinuousClock.now
+  private var shared = SharedAnswer<TopFigures>(leastAge: .milliseconds(900))
   private var asking: Task<TopFigures, any Error>?
   /// Why nothing comes from the coordinator at the moment.
   private(set) var problem: String?
@@ -28,7 +25,6 @@ actor ClusterWatch {
   private var answeredAt = ContinuousClock.now
   private var silence: HTTPServerError?
 
-  private static let leastAge = Duration.milliseconds(900)
   private static let mostFailures = 15
   /// A graph is forgotten so long after nobody looked.
   private static let memory = Duration.seconds(120)
@@ -68,7 +64,6 @@ actor ClusterWatch {
       }
       // What was missed meanwhile is read anew.
       graphs = [:]
-      newest = nil
       try? await Task.sleep(for: .seconds(1))
     }
   }
@@ -146,16 +141,16 @@ actor ClusterWatch {
 
   /// Those who ask at the same time share one answer.
   private func figures() async throws -> TopFigures {
-    if let newest, ContinuousClock.now < nextFigures { return newest }
+    if let current = shared.current(at: .now) { return try current.get() }
     if let asking { return try await asking.value }
     let reader = reader
     let task = Task { try await reader.figures() }
     asking = task
     defer { asking = nil }
     let start = ContinuousClock.now
-    let figures = try await task.value
-    newest = figures
-    nextFigures = .now + max(Self.leastAge, (ContinuousClock.now - start) * 20)
+    let answer = await task.result
+    shared.take(answer, asked: start, answered: .now)
+    let figures = try answer.get()
     let waiting = figures.graphs.reduce(UInt32(0)) { sum, row in
       sum.saturatingAdd(row.counts[.ready]).saturatingAdd(row.counts[.dispatched])
     }
