@@ -46,6 +46,10 @@ public enum Limits {
   public static let outputFilesPerOperation = 100
   /// A path in an output's folder: its bytes, and the names in it.
   public static let relativePathBytes = 1_024
+  /// Bytes of the path of an interpreter, or of its virtual environment: the kernel's own limit.
+  public static let interpreterPathBytes = 4_095
+  /// Templates that a child process of an interpreter remembers.
+  public static let templatesPerInterpreter = 1_024
   public static let pathDepth = 32
   /// What names the submitter's files of one operation, as bytes.
   public static let ownFilesBytes = 256 * 1024

@@ -109,6 +109,13 @@ public struct OperationType: Hashable, Sendable {
     self.version = version
     self.fingerprint = fingerprint
   }
+  /// The type of functions of Python, which run in processes of an interpreter. Workers that start
+  /// child processes have it; no program registers it.
+  public static let python = OperationType(name: "python")
+
+  /// Whether it is ``python``, in any version.
+  public var isPython: Bool { name == Self.python.name }
+
   /// Whether a worker that offers `offered` can run operations of this type.
   public func isServed(by offered: OperationType) -> Bool {
     name == offered.name && version == offered.version

@@ -39,13 +39,13 @@ public struct OperationRegistry: Sendable {
 
   /// Adds a type; it replaces an earlier one with the same name and version.
   ///
-  /// A name that is not 1 to 128 of `A-Z a-z 0-9 . _ -`, or is `closure` or `noop`, is a
+  /// A name that is not 1 to 128 of `A-Z a-z 0-9 . _ -`, or is `closure`, `noop` or `python`, is a
   /// programming error.
   public mutating func add<Operation: RegisteredOperation>(_ type: Operation.Type) {
     precondition(
       Self.isFitting(Operation.typeName),
       "the type name '\(Operation.typeName)' of \(TypeName.of(type)) is not 1 to 128 of A-Z a-z "
-        + "0-9 . _ -, or is the reserved 'closure' or 'noop'; give it another")
+        + "0-9 . _ -, or is the reserved 'closure', 'noop' or 'python'; give it another")
     insert(
       Entry(type: Operation.operationType, isolation: Operation.isolation) { argument, context in
         let operation = try OperationArgument.decode(type, from: argument, for: context)
@@ -66,8 +66,8 @@ public struct OperationRegistry: Sendable {
   }
 
   static func isFitting(_ name: String) -> Bool {
-    (1...Limits.nameBytes).contains(name.utf8.count) && name != closureType.name
-      && name != noop.name
+    (1...Limits.nameBytes).contains(name.utf8.count)
+      && ![closureType.name, noop.name, OperationType.python.name].contains(name)
       && name.utf8.allSatisfy { byte in
         switch byte {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),

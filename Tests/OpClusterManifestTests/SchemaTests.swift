@@ -18,7 +18,8 @@ import Testing
     (ManifestKeys.queue, "properties/queues/additionalProperties"),
     (ManifestKeys.barrier, "properties/barriers/items"),
     (ManifestKeys.notification, "properties/notify/items"),
-    (ManifestKeys.call, "definitions/call"), (ManifestKeys.block, "definitions/block/anyOf/2"),
+    (ManifestKeys.call, "definitions/call"), (ManifestKeys.python, "definitions/python"),
+    (ManifestKeys.block, "definitions/block/anyOf/2"),
     (ManifestKeys.group, "definitions/operation/properties/group"),
     (ManifestKeys.edge, "definitions/edge"), (ManifestKeys.listedEdge, "definitions/listedEdge"),
     (ManifestKeys.array, "definitions/operation/properties/array/anyOf/1"),
@@ -204,8 +205,8 @@ import Testing
   /// Every key of every table stands in a sample, an example, or the tests of elements.
   @Test func everyKeyHasASample() throws {
     let elsewhere: Set = [
-      "version", "queues", "defaults", "operations", "run", "call", "blocks", "group", "barrier",
-      "needs", "array", "matrix",
+      "version", "queues", "defaults", "operations", "run", "call", "python", "blocks", "group",
+      "barrier", "needs", "array", "matrix",
     ]
     let text = Self.samples.map { $0.good }.joined(separator: "\n")
     let tables = [

@@ -30,6 +30,45 @@ import Testing
     #expect(compiled.result.expanded.map { $0.command } == ["(call noop)", "(call image.tilt@3)"])
   }
 
+  /// The mapping is the argument; with values of its own, it is filled in where it runs.
+  @Test func aFunctionOfPythonIsACall() throws {
+    let compiled = compile(
+      """
+      version: 1
+      operations:
+        mean: {python: {function: "statistics:mean", arguments: [[1, 2]], venv: /opt/e}}
+        each: {array: 1-3, python: {function: "m:f", keywords: {n: "${{ item }}"}}}
+        both: {blocks: [make, {python: {function: "m:f"}}]}
+      """)
+    #expect(compiled.result.diagnostics.isEmpty)
+    let mean = try compiled.template("mean")
+    #expect(mean.work == .call(.python))
+    #expect(
+      String(decoding: mean.payload, as: UTF8.self)
+        == #"{"function":"statistics:mean","arguments":[[1,2]],"venv":"\/opt\/e"}"#
+        .replacing(#"\/"#, with: "/"))
+    #expect(try compiled.template("each").count == 3)
+    #expect(
+      compiled.result.expanded.map { $0.command }.prefix(1) == ["(call python)"])
+  }
+
+  /// What is wrong with one is said at its place.
+  @Test(arguments: [
+    ("{}", "needs 'function'"), ("{function: mean}", "does not name a function"),
+    ("{function: 'a:b:c'}", "does not name a function"),
+    ("{function: 'm:f', venv: env}", "must be an absolute path"),
+    ("{function: 'm:f', interpreter: bin/python}", "must be an absolute path or a name"),
+    ("{function: 'm:f', interpreter: p, venv: /v}", "'interpreter' and 'venv'"),
+    ("{function: 'm:f', arguments: {a: 1}}", "'arguments' must be a list"),
+    ("{function: 'm:f', keywords: [1]}", "'keywords' must be a mapping"),
+    ("{function: 'm:f', argument: []}", "unknown key 'argument'"),
+  ])
+  func aWrongFunctionIsAFinding(work: String, words: String) {
+    let found = compile("version: 1\noperations: {a: {python: \(work)}}").result.diagnostics
+    #expect(found.count == 1)
+    #expect(found.first?.message.contains(words) == true, "\(found)")
+  }
+
   /// A command keeps its own times, and its template has none.
   @Test func aCommandKeepsItsTimes() throws {
     let compiled = compile("version: 1\noperations: {a: {run: x, timeout: 3s}}")

@@ -32,6 +32,8 @@ enum PreparedWork: Sendable {
   case command(CommandSpecification)
   /// `argument` applies if an element has none of its own.
   case call(OperationType, argument: [UInt8])
+  /// A function of Python. `argument` applies if an element has no object of its own.
+  case python(PythonInterpreter, argument: [UInt8])
   /// The argument is filled in at the start; an element's own argument holds its values.
   case filledCall(OperationType, CallInput)
   /// The template's blocks; an attempt may bring more (S120).
@@ -49,6 +51,13 @@ enum PreparedWork: Sendable {
         self = .filledCall(type, try Wire.decodeCallInput(announcement.payload))
       } catch {
         self = .unusable(.unreadable("input", error))
+      }
+    case .call(let type) where type.isPython && !announcement.payload.isEmpty:
+      do throws(AttemptProblem) {
+        self = .python(
+          try PythonInterpreter(argument: announcement.payload), argument: announcement.payload)
+      } catch {
+        self = .unusable(error)
       }
     case .call(let type): self = .call(type, argument: announcement.payload)
     case .command:

@@ -75,7 +75,10 @@ package final class AttemptRunner {
   }
 
   /// Begins another session; the numbers of attempts begin again.
-  package func beginAnew(session: UInt64) { commands.beginAnew(session: session) }
+  package func beginAnew(session: UInt64) {
+    commands.beginAnew(session: session)
+    children?.forgetTemplates()
+  }
 
   /// Readable if `collect` has work.
   package var descriptors: [Int32] {
@@ -139,6 +142,12 @@ package final class AttemptRunner {
     case .command(let command): return start(whole, job, command, argument: argument)
     case .call(let type, let own):
       return call(whole, job, type, argument: argument.isEmpty ? own : argument)
+    case .python(let interpreter, let own):
+      // An object replaces the template's; anything else is for the function that it names.
+      if argument.first == UInt8(ascii: "{") {
+        return callPython(whole, job, own: own, argument: argument)
+      }
+      return callPython(whole, job, interpreter, own: own, argument: argument)
     case .filledCall(let type, let input): return call(whole, job, type, input, element: argument)
     case .blocks(let blocks): return start(job, blocks, further: argument, at: now)
     }
@@ -147,6 +156,7 @@ package final class AttemptRunner {
   private func call(
     _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8]
   ) -> AttemptResult? {
+    if type.isPython { return callPython(part, job, argument: argument) }
     // An exclusive operation must be killable, so it needs a process.
     let needsProcess = job.announcement.isExclusive && host.lease != nil
     if isLibrary, registry.isolation(of: type) == .child, !ChildProgram.serves(type) {
@@ -164,6 +174,34 @@ package final class AttemptRunner {
       ).result
     }
     return tasks.start(part, job, type, argument: argument, home: home)
+  }
+
+  /// Calls the function that an argument names.
+  private func callPython(
+    _ part: Part, _ job: Job, own: [UInt8] = [], argument: [UInt8]
+  ) -> AttemptResult? {
+    do throws(AttemptProblem) {
+      let interpreter = try PythonInterpreter(argument: argument)
+      return callPython(part, job, interpreter, own: own, argument: argument)
+    } catch {
+      return error.result
+    }
+  }
+
+  /// - Parameter own: The template's argument, the same for all its operations: it names the
+  ///   function if `argument` does not.
+  private func callPython(
+    _ part: Part, _ job: Job, _ interpreter: PythonInterpreter, own: [UInt8], argument: [UInt8]
+  ) -> AttemptResult? {
+    guard let children else {
+      return AttemptProblem(
+        cause: .cannotStart,
+        message: "this program starts no processes for functions of Python; an opworker does"
+      ).result
+    }
+    return children.start(
+      part, job, OperationType.python, argument: argument,
+      function: ChildPool.PythonFunction(interpreter: interpreter, argument: own))
   }
 
   /// Fills the argument in, then calls; a missing input ends the part (S138).

@@ -1,6 +1,7 @@
 // Child processes of the worker for registered types that want one: started on demand, reused,
 // killed after their grace. Belongs to `AttemptRunner`, on its thread. A child is this program with
-// a hidden argument (`ChildProgram`).
+// a hidden argument (`ChildProgram`), or an interpreter of Python with its side of the same
+// protocol (`Sources/python/opcluster/interpreter.py`).
 
 import Logging
 import OpClusterModel
@@ -31,6 +32,8 @@ final class ChildPool {
     var endpoint = ""
     /// Whether it was told that there is a store.
     var mayKeep = false
+    /// The templates that an interpreter has been told and remembers.
+    var told: Set<TemplateName> = []
     /// Killed, or released: it gets no more work.
     var isCondemned = false
     /// The result of an exclusive part; reported when the child and all its processes are gone.
@@ -51,6 +54,20 @@ final class ChildPool {
     var account: LocalAccount?
     /// CUDA reads its variable once per process.
     var gpus: [String]?
+    /// nil: this program.
+    var interpreter: PythonInterpreter?
+  }
+
+  /// A template of this session.
+  private struct TemplateName: Hashable {
+    var graph: GraphID
+    var template: UInt32
+  }
+
+  /// A function of Python: who runs it, and the template's argument.
+  struct PythonFunction {
+    var interpreter: PythonInterpreter
+    var argument: [UInt8]
   }
 
   /// The idle time after which a child ends.
@@ -105,10 +122,13 @@ final class ChildPool {
   // MARK: - Start and stop
 
   /// Gives the work to a child; returns its result if that fails.
+  /// - Parameter function: Is run by its interpreter; nil: this program runs the type.
   func start(
-    _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8]
+    _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8],
+    function: PythonFunction? = nil
   ) -> AttemptResult? {
-    let frame = bytes(of: .orders(orders(for: job, type, argument)))
+    var orders = orders(for: job, type, argument, own: function?.argument ?? [])
+    var frame = bytes(of: .orders(orders))
     guard frame.count <= FrameChannel.frameLimit else {
       return AttemptProblem(
         cause: .badArgument,
@@ -118,7 +138,11 @@ final class ChildPool {
     do {
       let account = try accounts.account(of: job.announcement)
       try scratch.makeLogs(part.attempt, for: account)
-      let child = try takeChild(for: job, as: account)
+      let child = try takeChild(for: part, job, as: account, by: function?.interpreter)
+      if function != nil, !mustTell(job.announcement, to: child) {
+        orders.templates = []
+        frame = bytes(of: .orders(orders))
+      }
       child.part = part
       child.startedAt = WallTime(milliseconds: WallClock.now())
       busy[part] = child.reference.token
@@ -141,12 +165,28 @@ final class ChildPool {
     }
   }
 
+  /// Whether an interpreter does not know the template; notes that it will.
+  private func mustTell(_ announcement: TemplateAnnouncement, to child: Child) -> Bool {
+    let name = TemplateName(graph: announcement.graph, template: announcement.template)
+    if child.told.contains(name) { return false }
+    // It forgets the oldest: beyond the limit nothing is certain.
+    if child.told.count >= Limits.templatesPerInterpreter { child.told = [] }
+    child.told.insert(name)
+    return true
+  }
+
+  /// Another session may give the same numbers to other templates.
+  func forgetTemplates() {
+    for child in children.values { child.told = [] }
+  }
+
   /// Encodes the template for a child, and the dispatch.
   private func orders(
-    for job: Job, _ type: OperationType, _ argument: [UInt8]
+    for job: Job, _ type: OperationType, _ argument: [UInt8], own: [UInt8]
   ) -> WorkerOrders {
     var announcement = job.announcement
     announcement.work = .call(type)
+    announcement.payload = own
     announcement.fillsInput = false
     var dispatch = Dispatch(
       attempt: job.attempt, template: announcement.template, argument: argument,
@@ -166,21 +206,32 @@ final class ChildPool {
 
   /// Returns an idle child of the same kind, the last used first, or a fresh one.
   private func takeChild(
-    for job: Job, as account: LocalAccount?
+    for part: Part, _ job: Job, as account: LocalAccount?, by interpreter: PythonInterpreter?
   ) throws -> Child {
     let announcement = job.announcement
     let kind = Kind(
       nice: CommandRunner.nice(announcement.qos), memory: limits.memory(announcement.demand),
-      isExclusive: announcement.isExclusive, account: account, gpus: job.gpus)
+      isExclusive: announcement.isExclusive, account: account, gpus: job.gpus,
+      interpreter: interpreter)
     let idle = children.values.filter { $0.part == nil && !$0.isCondemned && $0.kind == kind }
     if let child = idle.max(by: { $0.idleSince < $1.idleSince }) { return child }
     let (near, far) = try FrameChannel.pair()
     newestToken += 1
     let tasks = try scratch.makeTasksFolder(of: account)
     var specification = ProcessSpecification(
-      command: .arguments(command + [scratch.path, tasks]),
-      environment: Self.environment(of: account, job),
-      input: .channel(far), nice: kind.nice)
+      command: .arguments((interpreter?.command ?? command) + [scratch.path, tasks]),
+      environment: Self.environment(of: account, job), input: .channel(far), nice: kind.nice)
+    if let interpreter {
+      // What it runs is the submitter's, as a command is: it gets a command's environment.
+      specification.environment = try interpreter.environment(
+        of: account, temporaryFolder: tasks, job.gpuVariables)
+      specification.workingDirectory = tasks
+      // Why it cannot begin, it can only say there.
+      specification.error = .file(
+        OutputFile(
+          path: scratch.relative(scratch.log(part.attempt, .standardError)),
+          beneath: scratch.path, appends: true))
+    }
     specification.account = account
     limits.bind(&specification, announcement)
     let reference = try host.start(specification, token: newestToken)
@@ -318,8 +369,9 @@ final class ChildPool {
       of: LogPlace(
         path: scratch.log(part.attempt, .standardError), account: child.kind.account))
     if !words.isEmpty {
+      let advice = child.kind.interpreter?.advice(on: words).map { "; " + $0 } ?? ""
       result = AttemptProblem(
-        cause: result.cause, message: result.diagnostic + ": " + words
+        cause: result.cause, message: result.diagnostic + ": " + words + advice
       ).result(exitStatus: result.exitStatus, signal: result.signal)
     }
     result.startedAt = child.startedAt

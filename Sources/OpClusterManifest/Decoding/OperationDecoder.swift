@@ -72,6 +72,7 @@ struct OperationDecoder {
     let decoder = WorkDecoder(findings: findings)
     if let node = fields.node("run") { return decoder.run(node, "'run'") }
     if let node = fields.node("call") { return decoder.call(node).map { .call($0) } }
+    if let node = fields.node("python") { return decoder.python(node).map { .call($0) } }
     if let node = fields.node("blocks") { return decoder.blocks(node) }
     // `barrier: false` would be an operation without any kind.
     if let node = fields.node("barrier"), fields.bool("barrier") == false {

@@ -50,6 +50,44 @@ struct WorkDecoder {
     return DeclaredCall(type: type, input: fields.node("input"))
   }
 
+  /// Decodes a function of Python: the call of a type that workers have, whose input is the mapping
+  /// itself. Whether the interpreter and the function exist is known only where it runs.
+  func python(_ node: ManifestNode) -> DeclaredCall? {
+    guard let fields = Fields(node, ManifestKeys.python, findings) else { return nil }
+    guard let function = fields.text("function") else {
+      if fields["function"] == nil { findings.error("'python' needs 'function'", node.place) }
+      return nil
+    }
+    let parts = function.split(separator: ":", omittingEmptySubsequences: false)
+    if !function.contains("${{"), parts.count != 2 || parts.contains("") {
+      findings.error(
+        "'\(function)' does not name a function", fields.node("function")?.place ?? node.place,
+        hint: "MODULE:NAME, like statistics:mean")
+    }
+    if let place = fields["venv"]?.place, fields["interpreter"] != nil {
+      findings.error("'python' has 'interpreter' and 'venv'", place, hint: "keep one of them")
+    }
+    checkPath(fields, "venv", mayBeName: false)
+    checkPath(fields, "interpreter", mayBeName: true)
+    if let arguments = fields.node("arguments") { _ = findings.list(arguments, "'arguments'") }
+    if let keywords = fields.node("keywords"), !keywords.isNull {
+      if case .mapping = keywords.value {} else {
+        findings.error("'keywords' must be a mapping", keywords.place)
+      }
+    }
+    return DeclaredCall(type: .python, input: node)
+  }
+
+  /// The worker's machine has the path, not this one: only its form can be checked.
+  private func checkPath(_ fields: Fields, _ key: String, mayBeName: Bool) {
+    guard let node = fields.node(key), let path = fields.text(key), !path.hasPrefix("/"),
+      !path.hasPrefix("${{"), !mayBeName || path.contains("/") || path.isEmpty
+    else { return }
+    findings.error(
+      "'\(key)' must be an absolute path" + (mayBeName ? " or a name" : ""), node.place,
+      hint: "it is a path of the machine that runs it")
+  }
+
   /// Decodes blocks: commands as in `run`, and `{call: …}` (S118).
   /// nil if one block is wrong: results are told by position, so none may be left out.
   func blocks(_ node: ManifestNode) -> DeclaredWork? {
@@ -64,18 +102,20 @@ struct WorkDecoder {
     return blocks.count == items.count ? .blocks(blocks) : nil
   }
 
-  /// A mapping can only be a call: commands are texts and lists.
+  /// A mapping can only be a call or a function: commands are texts and lists.
   private func block(_ node: ManifestNode) -> DeclaredBlock? {
     guard case .mapping = node.value else {
       return command(node, "a block") ? .run(node) : nil
     }
     guard let fields = Fields(node, ManifestKeys.block, findings) else { return nil }
-    guard let inner = fields.node("call") else {
+    switch (fields.node("call"), fields.node("python")) {
+    case (let inner?, nil): return call(inner).map { .call($0) }
+    case (nil, let inner?): return python(inner).map { .call($0) }
+    default:
       findings.error(
-        "a block is a command or a 'call'", node.place,
+        "a block is a command, a 'call' or a 'python'", node.place,
         hint: "like \"make\", [make, all] or {call: {type: NAME}}")
       return nil
     }
-    return call(inner).map { .call($0) }
   }
 }

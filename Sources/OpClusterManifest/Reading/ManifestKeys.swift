@@ -50,15 +50,17 @@ enum ManifestKeys {
   static let operation = KeyTable(
     name: "an operation",
     keys: [
-      "description", "run", "call", "blocks", "group", "barrier", "needs", "needs_any", "array",
-      "matrix", "if", "files", "inputs", "outputs", "allow_failure",
+      "description", "run", "call", "python", "blocks", "group", "barrier", "needs", "needs_any",
+      "array", "matrix", "if", "files", "inputs", "outputs", "allow_failure",
     ] + settings.keys)
   /// The kinds of an operation; it has exactly one.
   /// Hints list them in this order.
-  static let kinds = ["run", "call", "blocks", "group", "barrier"]
+  static let kinds = ["run", "call", "python", "blocks", "group", "barrier"]
   static let call = KeyTable(name: "'call'", keys: ["type", "input", "version"])
+  static let python = KeyTable(
+    name: "'python'", keys: ["function", "arguments", "keywords", "interpreter", "venv"])
   /// A block that is a mapping; commands are texts and lists.
-  static let block = KeyTable(name: "a block", keys: ["call"])
+  static let block = KeyTable(name: "a block", keys: ["call", "python"])
   static let group = KeyTable(
     name: "'group'",
     keys: ["operations", "max_concurrent", "on_failure", "max_failures", "same_worker"])
@@ -97,8 +99,9 @@ enum ManifestKeys {
   /// The tables of the mappings that operations and `defaults` have under a key.
   private static let nested: [(key: String, table: KeyTable)] = [
     ("resources", resources), ("retry", retry), ("cancel", cancel), ("array", array),
-    ("matrix", matrix), ("files", files), ("outputs", outputs), ("call", call), ("group", group),
-    ("logs", logs), ("stdin", input), ("warn_before_timeout", warning),
+    ("matrix", matrix), ("files", files), ("outputs", outputs), ("call", call),
+    ("python", python), ("group", group), ("logs", logs), ("stdin", input),
+    ("warn_before_timeout", warning),
   ]
 
   /// Returns the hint for a key that a table lacks: where it belongs, or the nearest key; empty if

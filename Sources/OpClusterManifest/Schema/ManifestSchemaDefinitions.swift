@@ -4,15 +4,20 @@ extension ManifestSchema {
   static let definitions = #"""
       "definitions": {
         "block": {
-          "description": "A command as 'run' takes it, or the call of an operation type.",
+          "description": "A command as 'run' takes it, or the call of an operation type or of \#
+    a function of Python.",
           "anyOf": [
             {"type": "string", "minLength": 1},
             {"type": "array", "minItems": 1, "items": {"type": ["string", "number", "boolean"]}},
             {
               "type": "object",
-              "required": ["call"],
               "additionalProperties": false,
-              "properties": {"call": {"$ref": "#/definitions/call"}}
+              "minProperties": 1,
+              "maxProperties": 1,
+              "properties": {
+                "call": {"$ref": "#/definitions/call"},
+                "python": {"$ref": "#/definitions/python"}
+              }
             }
           ]
         },
@@ -318,6 +323,7 @@ extension ManifestSchema {
     put in with ${{ }} are shell-quoted."
             },
             "call": {"$ref": "#/definitions/call"},
+            "python": {"$ref": "#/definitions/python"},
             "blocks": {
               "type": "array",
               "minItems": 1,
@@ -516,6 +522,7 @@ extension ManifestSchema {
           "oneOf": [
             {"required": ["run"]},
             {"required": ["call"]},
+            {"required": ["python"]},
             {"required": ["blocks"]},
             {"required": ["group"]},
             {"required": ["barrier"]}

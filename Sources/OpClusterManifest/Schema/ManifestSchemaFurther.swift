@@ -2,6 +2,44 @@
 
 extension ManifestSchema {
   static let furtherDefinitions = #"""
+        "python": {
+          "type": "object",
+          "required": ["function"],
+          "additionalProperties": false,
+          "properties": {
+            "function": {
+              "type": "string",
+              "minLength": 3,
+              "description": "MODULE:NAME, as the interpreter there can import it; what it \#
+    returns, if JSON can say it, is the operation's output."
+            },
+            "arguments": {
+              "type": "array",
+              "description": "Given to it in this order, as JSON, with values put in as in \#
+    'call.input'."
+            },
+            "keywords": {
+              "type": "object",
+              "description": "Given to it by name, likewise."
+            },
+            "interpreter": {
+              "type": "string",
+              "minLength": 1,
+              "description": "The absolute path or the name of the Python that runs it, on the \#
+    worker's machine. It has the package opcluster.",
+              "default": "python3"
+            },
+            "venv": {
+              "type": "string",
+              "minLength": 1,
+              "description": "The absolute path of a virtual environment there, instead of an \#
+    interpreter."
+            }
+          },
+          "not": {"required": ["interpreter", "venv"]},
+          "description": "A function of Python. Workers keep its interpreter running for the next \#
+    one. 'timeout' and 'cancel.grace' are kept for it as for a command."
+        },
         "outputValues": {
           "type": "array",
           "items": {"$ref": "#/definitions/name"},

@@ -110,6 +110,8 @@ final class WorkerLoop {
       build: Build.name, name: configuration.name, session: decisions.session,
       capacity: configuration.capacity,
       labels: MachineResources.labels + configuration.labels, types: registry.types)
+    // Functions of Python need child processes, and nothing of this program.
+    if configuration.childCommand != nil { identity.types.append(OperationType.python) }
     identity.store = store?.source
     core = ExecutionCore(
       identity: identity, jitterSeed: UInt64.random(in: 0...UInt64.max), at: now)
