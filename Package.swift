@@ -369,6 +369,13 @@ let package = Package(
     .executableTarget(
       name: "WorkerStandIn", dependencies: ["OpClusterServing", logging],
       path: "Tests/WorkerStandIn"),
+    .executableTarget(
+      name: "InterpreterStandIn",
+      dependencies: [
+        "OpClusterDaemon", "OpClusterOperations", "OpClusterProcesses", "OpClusterSystem",
+        "OpClusterWire", "OpClusterModel",
+      ],
+      path: "Tests/InterpreterStandIn"),
     .testTarget(
       name: "OpClusterOperationsTests",
       dependencies: ["OpClusterOperations", "OpClusterWire", "OpClusterModel", logging]),
@@ -378,7 +385,8 @@ let package = Package(
     .testTarget(
       name: "OpClusterWorkerTests",
       dependencies: [
-        "WorkerStandIn", "opworker", "OpClusterServing", "OpClusterAttempts", "OpClusterWorker",
+        "InterpreterStandIn", "WorkerStandIn", "opworker", "OpClusterServing",
+        "OpClusterAttempts", "OpClusterWorker",
         "OpClusterOperations",
         "OpClusterKeys",
         "OpClusterExecution", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
