@@ -1,0 +1,415 @@
+"""The interpreter's side of functions of Python at a worker: ``-m opcluster.interpreter``.
+
+The worker starts it with a socket as standard input, and sends it one attempt after the other.
+The main thread takes orders and calls the functions. While one runs, a signal (SIGIO) tells of
+what comes: the only thing that may come then is a cancellation, or the end of the worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import stat
+import sys
+import time
+import traceback
+from collections import OrderedDict, deque
+from types import CoroutineType, FrameType
+from typing import Any, Final
+
+from opcluster import calls, columns, limits, operation
+from opcluster.errors import BadCall, BadResult, Cancelled
+from opcluster.frames import FrameChannel, FrameError
+from opcluster.v1 import submission_pb2 as words
+from opcluster.v1 import worker_pb2
+
+_FINISHED: Final = bytes([worker_pb2.WorkerReport.KIND_FINISHED])
+_PROGRESS: Final = bytes([worker_pb2.WorkerReport.KIND_PROGRESS])
+_WAS_STOPPED: Final = b"\x01"
+_CONVERSATION: Final = worker_pb2.Conversation(epoch=1, session=1, increment=1)
+#: EX_USAGE: started by hand.
+_USAGE_STATUS: Final = 64
+
+
+class Template:
+    """A template as the worker announced it, with its function once that was needed."""
+
+    __slots__ = ("announcement", "_function", "_problem")
+
+    def __init__(self, announcement: worker_pb2.TemplateAnnouncement) -> None:
+        self.announcement = announcement
+        self._function: calls.Function | None = None
+        self._problem: BadCall | None = None
+
+    def function(self) -> calls.Function | None:
+        """Its function; None: the payload is empty, an element's argument says all.
+
+        :raises BadCall: each time, if there is none.
+        """
+        if self._problem is not None:
+            raise self._problem
+        if self._function is None and self.announcement.payload:
+            try:
+                self._function = calls.function(self.announcement.payload, use_paths)
+            except BadCall as problem:
+                self._problem = problem
+                raise
+        return self._function
+
+
+class Templates:
+    """The newest templates, by graph and number. Pure."""
+
+    def __init__(self, limit: int = limits.TEMPLATES_PER_INTERPRETER) -> None:
+        self._limit = limit
+        self._known: OrderedDict[tuple[int, int], Template] = OrderedDict()
+
+    def add(self, announcement: worker_pb2.TemplateAnnouncement) -> None:
+        """Remembers a template, instead of an earlier one of the same number."""
+        key = (announcement.graph, announcement.template)
+        self._known.pop(key, None)
+        self._known[key] = Template(announcement)
+        if len(self._known) > self._limit:
+            self._known.popitem(last=False)
+
+    def find(self, graph: int, number: int) -> Template | None:
+        """The template; None: it was never told, or long ago."""
+        return self._known.get((graph, number))
+
+
+def use_paths(paths: tuple[str, ...]) -> None:
+    """Lets modules be imported from the submitter's folders, behind the interpreter's own."""
+    for path in paths:
+        if path not in sys.path:
+            sys.path.append(path)
+
+
+class Streams:
+    """Standard output and standard error, which go to the files of one attempt after the other."""
+
+    def __init__(self) -> None:
+        self._null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        self.restore()
+
+    def redirect(self, path: str) -> None:
+        """Appends both to the files of an attempt, ``path`` with .out and .err."""
+        for number, suffix in ((1, ".out"), (2, ".err")):
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            file = os.open(path + suffix, flags, 0o600)
+            os.dup2(file, number)
+            os.close(file)
+
+    def restore(self) -> None:
+        """Writes out what is buffered, and drops what comes from now on."""
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                pass
+        os.dup2(self._null, 1)
+        os.dup2(self._null, 2)
+
+
+class Interpreter:
+    """Calls functions for the worker at the other end of a channel."""
+
+    def __init__(self, channel: FrameChannel, scratch: str, tasks: str) -> None:
+        self._channel = channel
+        self._scratch = scratch
+        self._tasks = tasks
+        self._streams = Streams()
+        self._templates = Templates()
+        self._address = ""
+        self._may_keep = False
+        self._reports = 0
+        self._due: deque[tuple[Template | None, Dispatch]] = deque()
+        # Cancelled before they began.
+        self._cancelled: set[columns.AttemptKey] = set()
+        self._running: operation.RunningOperation | None = None
+        self._process = os.getpid()
+
+    def run(self) -> None:
+        """Serves until the worker has gone."""
+        self._channel.own_signals()
+        signal.signal(signal.SIGIO, self._notice)
+        while True:
+            while self._due:
+                self._serve(*self._due.popleft())
+            frame = self._channel.receive()
+            if frame is None:
+                return
+            self._take(frame)
+
+    def _notice(self, number: int, frame: FrameType | None) -> None:
+        """Something came while a function runs. In the main thread."""
+        if self._running is None or os.getpid() != self._process:
+            return
+        if not self._channel.drain(self._take):
+            os._exit(0)
+        running = self._running
+        if (running.graph, running.operation, running.attempt) in self._cancelled:
+            running._cancel()
+
+    def _take(self, frame: bytes) -> None:
+        message = worker_pb2.CoordinatorMessage.FromString(frame)
+        kind = message.WhichOneof("body")
+        if kind == "orders":
+            self._take_orders(message.orders)
+        elif kind == "welcome":
+            self._address = message.welcome.client_endpoint
+            self._may_keep = message.welcome.takes_contents
+        else:
+            raise FrameError(f"a message that is not for interpreters: {kind}")
+
+    def _take_orders(self, orders: worker_pb2.WorkerOrders) -> None:
+        for announcement in orders.templates:
+            self._templates.add(announcement)
+        if orders.HasField("dispatches"):
+            for dispatch in dispatches(orders.dispatches):
+                found = self._templates.find(dispatch.attempt[0], dispatch.template)
+                self._due.append((found, dispatch))
+        if orders.HasField("cancels"):
+            self._cancelled.update(columns.attempts(orders.cancels))
+
+    # One attempt
+
+    def _serve(self, template: Template | None, dispatch: Dispatch) -> None:
+        graph, index, number = dispatch.attempt
+        folder_name = f"{graph}.{index}.{number}"
+        running = operation.RunningOperation(
+            dispatch.attempt,
+            name=template.announcement.name if template else "",
+            index=index - template.announcement.first_index if template else 0,
+            address=self._address,
+            folder=f"{self._tasks}/{folder_name}.{self._process}",
+            input_folder=f"{self._scratch}/inputs/{folder_name}",
+            inputs=dispatch.inputs,
+            report=lambda fraction, text: self._tell(dispatch.attempt, fraction, text),
+        )
+        started_at = int(time.time() * 1000)
+        try:
+            self._streams.redirect(f"{self._scratch}/{graph}/{index}.{number}")
+        except OSError as error:
+            result = failure(words.FAILURE_CAUSE_CANNOT_START, f"cannot make its log: {error}")
+        else:
+            value_file = f"{self._tasks}/{folder_name}.{self._process}.value"
+            result = self._attempt(running, template, dispatch, value_file)
+        self._streams.restore()
+        self._clean(running)
+        result.count = 1
+        result.started_at_delta.append(started_at)
+        result.ended_after.append(int(time.time() * 1000) - started_at)
+        self._reports += 1
+        report = worker_pb2.WorkerReport(
+            conversation=_CONVERSATION,
+            number=self._reports,
+            kinds=_FINISHED,
+            attempts=attempt_columns(dispatch.attempt),
+            result_at=(0,),
+            results=result,
+        )
+        self._channel.send(worker_pb2.WorkerMessage(report=report).SerializeToString())
+
+    def _clean(self, running: operation.RunningOperation) -> None:
+        if self._cancelled:
+            self._cancelled.clear()
+        if running._has_folder:
+            shutil.rmtree(running._folder, ignore_errors=True)
+        try:
+            os.chdir(self._tasks)
+        except OSError:
+            pass
+
+    def _attempt(
+        self,
+        running: operation.RunningOperation,
+        template: Template | None,
+        dispatch: Dispatch,
+        value_file: str,
+    ) -> words.AttemptResults:
+        """Calls the function; every end of it is a result."""
+        operation._set_current(running)
+        self._running = running
+        try:
+            self._channel.signals(True)
+            try:
+                # What came before the signals were on.
+                self._notice(0, None)
+                running._is_armed = True
+                running._raise_if_due()
+                if template is None:
+                    raise BadCall("its template was never told: the worker is of another release")
+                call = calls.call(template.function(), dispatch.argument, use_paths)
+                value = call.function(*call.arguments, **call.keywords)
+                if type(value) is CoroutineType:
+                    value = asyncio.run(value)
+                result = calls.result(value, call.is_pickled)
+            finally:
+                running._is_armed = False
+                self._running = None
+                self._channel.signals(False)
+            return self._success(result, value_file)
+        except Cancelled as error:
+            if running.is_cancelled:
+                return words.AttemptResults(flags=_WAS_STOPPED, diagnostic_at=(0,),
+                                            diagnostic=("it was cancelled",))
+            return exception_result(error)
+        except BadCall as error:
+            return problem(words.FAILURE_CAUSE_BAD_ARGUMENT, error)
+        except BadResult as error:
+            return problem(words.FAILURE_CAUSE_BAD_OUTPUT, error)
+        except BaseException as error:
+            return exception_result(error)
+        finally:
+            operation._set_current(None)
+
+    def _success(self, result: calls.Result | None, value_file: str) -> words.AttemptResults:
+        if result is None:
+            return words.AttemptResults()
+        # Room for the names of the fields around the value.
+        if len(result.value) <= limits.OUTPUT_BYTES:
+            output = result.encoded()
+            if len(output) <= limits.OUTPUT_BYTES:
+                return words.AttemptResults(output_at=(0,), output=(output,))
+        if not self._may_keep:
+            return failure(
+                words.FAILURE_CAUSE_BAD_OUTPUT,
+                f"its result has {len(result.value)} bytes, more than {limits.OUTPUT_BYTES}, and "
+                "here is no store for larger ones; leave it in a file and return the file's name",
+            )
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+            with open(os.open(value_file, flags, 0o600), "wb") as file:
+                file.write(result.value)
+        except OSError as error:
+            return failure(words.FAILURE_CAUSE_BAD_OUTPUT, f"its result was not kept: {error}")
+        return words.AttemptResults(output_at=(0,), output=(result.referring(len(result.value)),))
+
+    def _tell(self, attempt: columns.AttemptKey, fraction: float, text: str) -> None:
+        self._reports += 1
+        report = worker_pb2.WorkerReport(
+            conversation=_CONVERSATION,
+            number=self._reports,
+            kinds=_PROGRESS,
+            attempts=attempt_columns(attempt),
+            progress_fraction=(fraction,),
+            progress_text=(text,),
+        )
+        self._channel.send(worker_pb2.WorkerMessage(report=report).SerializeToString())
+
+
+class Dispatch:
+    """One attempt that the worker wants to have run."""
+
+    __slots__ = ("attempt", "template", "argument", "inputs")
+
+    def __init__(
+        self,
+        attempt: columns.AttemptKey,
+        template: int,
+        argument: bytes,
+        inputs: worker_pb2.DependencyInputs | None,
+    ) -> None:
+        self.attempt = attempt
+        self.template = template
+        self.argument = argument
+        self.inputs = inputs
+
+
+def dispatches(found: worker_pb2.Dispatches) -> list[Dispatch]:
+    """The attempts of orders. Dependencies belong to a message of one attempt."""
+    attempts = list(columns.attempts(found.attempts))
+    templates = list(columns.runs(found.template, found.template_count))
+    arguments = dict(zip(columns.positions(found.argument_at), found.argument))
+    inputs = found.inputs if len(attempts) == 1 and found.HasField("inputs") else None
+    return [
+        Dispatch(attempt, templates[at] if at < len(templates) else 0, arguments.get(at, b""), inputs)
+        for at, attempt in enumerate(attempts)
+    ]
+
+
+def attempt_columns(attempt: columns.AttemptKey) -> words.Attempts:
+    """The columns of one attempt."""
+    graph, index, number = attempt
+    return words.Attempts(
+        operations=words.Operations(
+            graph=(graph,), count=(1,), index_delta=(columns.signed(index),)
+        ),
+        number=(number,) if number != 1 else (),
+    )
+
+
+def failure(cause: words.FailureCause, diagnostic: str) -> words.AttemptResults:
+    """A result that says what went wrong."""
+    return words.AttemptResults(
+        cause=(cause,), diagnostic_at=(0,), diagnostic=(calls.clipped(diagnostic),)
+    )
+
+
+def problem(cause: words.FailureCause, error: BaseException) -> words.AttemptResults:
+    """A result of what is wrong with a call or its result; the traceback goes to its log."""
+    if error.__cause__ is not None:
+        sys.stderr.write("".join(traceback.format_exception(error.__cause__)))
+    return failure(cause, str(error))
+
+
+def exception_result(error: BaseException) -> words.AttemptResults:
+    """A result of an exception: its traceback goes to the log, the exception to the client."""
+    # The outermost frame is this module's.
+    inner = error.__traceback__.tb_next if error.__traceback__ is not None else None
+    try:
+        text = "".join(traceback.format_exception(type(error), error, inner))
+        summary = traceback.format_exception_only(type(error), error)[-1].strip()
+    except Exception:
+        text = summary = f"{type(error).__name__} (which cannot be shown)"
+    if not text.endswith("\n"):
+        text += "\n"
+    try:
+        sys.stderr.write(text)
+    except Exception:
+        pass
+    result = failure(words.FAILURE_CAUSE_FAILED, summary)
+    output = calls.exception_pickle(error, text)
+    if output:
+        result.output_at.append(0)
+        result.output.append(output)
+    return result
+
+
+def take_channel() -> FrameChannel | None:
+    """The socket that is standard input, which is empty from then on; None: it is no socket."""
+    if not stat.S_ISSOCK(os.fstat(0).st_mode):
+        return None
+    connection = socket.socket(fileno=os.dup(0))
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    os.dup2(null, 0)
+    os.close(null)
+    # A process that a function forks must not hold the worker's channel.
+    os.register_at_fork(after_in_child=connection.close)
+    return FrameChannel(connection)
+
+
+def main(arguments: list[str]) -> int:
+    """Serves the worker that started this process."""
+    channel = take_channel()
+    if len(arguments) != 2 or channel is None:
+        sys.stderr.write("opcluster.interpreter: it is started by workers only\n")
+        return _USAGE_STATUS
+    # Its logs are read while it runs.
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure: Any = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(line_buffering=True, errors="backslashreplace")
+    Interpreter(channel, *arguments).run()
+    return 0
+
+
+if __name__ == "__main__":
+    # The module is imported by its name as well: functions must meet the same current operation.
+    status = main(sys.argv[1:])
+    if status == 0:
+        os._exit(0)
+    sys.exit(status)
