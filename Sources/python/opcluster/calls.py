@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from opcluster import limits
-from opcluster.errors import BadCall, BadResult
+from opcluster.errors import BadCall, BadResult, InitializerFailed
 from opcluster.v1 import submission_pb2 as words
 
 PICKLE_NAME: Final = "pickle"
@@ -326,3 +326,50 @@ def exception_pickle(error: BaseException, text: str) -> bytes:
     if len(pair) > limits.EXCEPTION_BYTES:
         return b""
     return Result(PICKLE_NAME, pair).encoded()
+
+
+def apply(function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Any:
+    """Calls what came with the arguments: a bound method, a partial function, any callable."""
+    return function(*arguments, **keywords)
+
+
+class Chunk:
+    """Calls a function for each entry of a list, and returns the list of what it returned."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, entries: list[tuple[Any, ...]]) -> list[Any]:
+        function = self.function
+        return [function(*entry) for entry in entries]
+
+
+class Initialized:
+    """A function before whose first call in each process an initializer is called."""
+
+    _done: dict[str, BaseException | None] = {}
+
+    def __init__(
+        self,
+        key: str,
+        initializer: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        function: Callable[..., Any],
+    ) -> None:
+        self.key = key
+        self.initializer = initializer
+        self.arguments = arguments
+        self.function = function
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        if self.key not in self._done:
+            try:
+                self.initializer(*self.arguments)
+                self._done[self.key] = None
+            except BaseException as error:
+                self._done[self.key] = error
+        problem = self._done[self.key]
+        if problem is not None:
+            raise InitializerFailed(f"{type(problem).__name__}: {problem}") from problem
+        return self.function(*arguments, **keywords)

@@ -58,3 +58,7 @@ class Refused(OpClusterError):
         self.code = code
         self.message = message
         self.hint = hint
+
+
+class InitializerFailed(OpClusterError):
+    """The initializer of an executor raised an exception in a process of a worker."""
