@@ -96,8 +96,15 @@ class Worker:
                 assert list(report.result_at) == [0] and report.results.count == 1
                 return report.results
 
-    def call(self, payload: bytes | None, argument: bytes = b"", **more: int) -> words.AttemptResults:
-        self.begin(payload, argument, **more)  # type: ignore[arg-type]
+    def call(
+        self,
+        payload: bytes | None,
+        argument: bytes = b"",
+        *,
+        graph: int | None = None,
+        index: int = 0,
+    ) -> words.AttemptResults:
+        self.begin(payload, argument, graph=graph, index=index)
         return self.result()
 
     def log(self, graph: int, stream: str, index: int = 0) -> str:

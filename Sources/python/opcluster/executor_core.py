@@ -1,0 +1,528 @@
+"""What an executor does on the thread of its connection: submits calls, and reads their results."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import uuid
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import cloudpickle
+
+from opcluster import calls, columns, limits
+from opcluster.batches import Batch, Call, RemoteFunction, edges, gather, index_runs, valid_name
+from opcluster.cluster_access import ClusterAccess
+from opcluster.connection import Connection
+from opcluster.contents import ContentReader
+from opcluster.conversation import Subscription
+from opcluster.errors import DependencyFailed, InitializerFailed, OpClusterError
+from opcluster.futures import ClusterFuture, pickled_arguments
+from opcluster.results import end_as_cancelled, no_content, remote_exception, unreadable
+from opcluster.v1 import client_pb2 as client
+from opcluster.v1 import submission_pb2 as words
+
+#: Submissions without an answer; what comes meanwhile gathers for the next.
+_SUBMISSIONS_ON_THE_WAY = 2
+_READS_ON_THE_WAY = 4
+#: Functions whose pickles are kept.
+_FUNCTIONS_KEPT = 256
+_FINISHED = client.EVENT_KIND_FINISHED
+_EXECUTING = client.EVENT_KIND_EXECUTING
+_ENDED = [
+    client.STATE_WORD_SUCCEEDED,
+    client.STATE_WORD_FAILED,
+    client.STATE_WORD_TIMED_OUT,
+    client.STATE_WORD_CANCELLED,
+    client.STATE_WORD_SKIPPED,
+    client.STATE_WORD_LOST,
+]
+
+
+
+class ExecutorCore:
+    """What an executor does; it outlives the executor until every call has its result."""
+
+    def __init__(
+        self,
+        access: ClusterAccess,
+        *,
+        queue: str | None,
+        own_queue: str | None,
+        interpreter: str | None,
+        venv: str | None,
+        paths: tuple[str, ...],
+        demand: words.Resources | None,
+        initializer: tuple[Callable[..., Any], tuple[Any, ...]] | None,
+        name: str,
+    ) -> None:
+        self.access = access
+        self.connection: Connection = access.connection
+        self.interpreter, self.venv, self.paths = interpreter, venv, paths
+        self._queue, self._own_queue, self._demand = queue, own_queue, demand
+        self._initializer = initializer
+        self._key = uuid.uuid4().hex
+        self._name = valid_name(name)
+        self.lock = threading.Lock()
+        self._functions: OrderedDict[tuple[int, bool], RemoteFunction] = OrderedDict()
+        self._new: deque[Call] = deque()
+        self._is_posted = False
+        self.is_shut_down = False
+        self._broken: str | None = None
+        self.ended = threading.Event()
+        # On the I/O thread alone.
+        self._waiting: deque[Call] = deque()
+        self._held: list[Call] = []
+        self._submitting = 0
+        self._reading = 0
+        self._batches: dict[int, Batch] = {}
+        self._due: OrderedDict[int, None] = OrderedDict()
+        self._contents = ContentReader(self.connection)
+        self._subscription = Subscription(
+            selection=self._selection,
+            deliver=self._events,
+            renewed=self._look_again,
+            failed=self._fail,
+            includes_own=True,
+        )
+        self.connection.turn_ended.append(self._turn_ended)
+        self.connection.post(lambda: self.connection.subscribe(self._subscription))
+
+    # From any thread
+
+    def initialized(self, target: Callable[..., Any]) -> Callable[..., Any]:
+        """The function with the executor's initializer before its first call in a process."""
+        if self._initializer is None:
+            return target
+        return calls.Initialized(self._key, *self._initializer, target)
+
+    def function(self, target: Any, *, is_chunked: bool = False) -> RemoteFunction:
+        """The payload for a function, pickled once."""
+        key = (id(target), is_chunked)
+        with self.lock:
+            known = self._functions.get(key)
+            if known is not None:
+                return known
+        name = getattr(target, "__name__", type(target).__name__)
+        called = calls.Chunk(target) if is_chunked else target
+        payload = calls.payload(
+            cloudpickle.dumps(self.initialized(called), calls.PICKLE_PROTOCOL),
+            interpreter=self.interpreter,
+            venv=self.venv,
+            paths=self.paths,
+        )
+        made = RemoteFunction(target, name, payload)
+        with self.lock:
+            self._functions[key] = made
+            if len(self._functions) > _FUNCTIONS_KEPT:
+                self._functions.popitem(last=False)
+        return made
+
+    def submit(
+        self,
+        target: Any,
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+        *,
+        is_chunked: bool = False,
+    ) -> ClusterFuture[Any]:
+        """Puts a call in line. What is wrong with its arguments is the future's exception."""
+        future: ClusterFuture[Any] = ClusterFuture(self)
+        met: list[ClusterFuture[Any]] = []
+        try:
+            if not is_chunked and not isinstance(target, (FunctionType, BuiltinFunctionType, type)):
+                # An object with a state of its own, which may change until the next call.
+                arguments, target = (target, *arguments), calls.apply
+            function = self.function(target, is_chunked=is_chunked)
+            argument = pickled_arguments(arguments, keywords, met)
+            self._check_dependencies(met)
+        except DependencyFailed as error:
+            future.set_exception(error)
+            return future
+        except Exception as error:
+            future.set_exception(error)
+            return future
+        call = Call(function, argument, future, tuple(met))
+        with self.lock:
+            if self.is_shut_down:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            if self._broken is not None:
+                raise BrokenProcessPool(self._broken)
+            self._new.append(call)
+            if self._is_posted:
+                return future
+            self._is_posted = True
+        self.connection.post(self._take_new)
+        return future
+
+    def _check_dependencies(self, met: list[ClusterFuture[Any]]) -> None:
+        for dependency in met:
+            if dependency._core is not self:
+                raise ValueError("a future among the arguments is of another executor")
+            if dependency.done():
+                cause = None if dependency.cancelled() else dependency.exception()
+                raise DependencyFailed("a future among its arguments did not succeed") from cause
+
+    def cancel(self, future: ClusterFuture[Any]) -> bool:
+        """Cancels a call that may have been submitted."""
+        with self.lock:
+            if future._place is None:
+                # In line. Whoever takes it from there looks first.
+                return future._cancel_locally()
+        if self.connection.is_own_thread:
+            return False
+        verdicts: Future[list[int]] = Future()
+
+        def send() -> None:
+            self._send_cancel([future], lambda found: verdicts.set_result(found))
+
+        try:
+            self.connection.post(send)
+            verdict = verdicts.result()
+        except OpClusterError:
+            return False
+        if not verdict or verdict[0] == client.CANCEL_VERDICT_ALREADY_FINISHED:
+            return False
+        if future._cancel_locally():
+            future.set_running_or_notify_cancel()
+        return future.cancelled()
+
+    def stop(self, futures: list[ClusterFuture[Any]]) -> None:
+        """Asks calls to stop, and does not wait."""
+        self.connection.post(lambda: self._send_cancel(futures, lambda found: None))
+
+    def shut_down(self, cancel_futures: bool) -> None:
+        """Takes nothing new; ends once every call has its result."""
+        with self.lock:
+            self.is_shut_down = True
+        try:
+            self.connection.post(lambda: self._begin_end(cancel_futures))
+        except OpClusterError:
+            self.ended.set()
+
+    # On the I/O thread
+
+    def _take_new(self) -> None:
+        with self.lock:
+            self._is_posted = False
+            new, self._new = self._new, deque()
+        self._waiting.extend(new)
+
+    def _turn_ended(self) -> None:
+        while self._waiting and self._submitting < _SUBMISSIONS_ON_THE_WAY:
+            self._submit_batch()
+        while self._due and self._reading < _READS_ON_THE_WAY:
+            graph, _ = self._due.popitem(last=False)
+            self._read(graph)
+        if self.is_shut_down and not self.ended.is_set():
+            self._end_if_idle()
+
+    def _submit_batch(self) -> None:
+        batch = Batch()
+        with self.lock:
+            templates, held = gather(self._waiting, batch)
+        self._held.extend(held)
+        if not batch.calls:
+            return
+        element, external = edges(batch)
+        for template, (_, first, count) in zip(templates, batch.templates):
+            arguments = [call.argument for call in batch.calls[first : first + count] if call]
+            template.element_arguments = b"".join(arguments)
+            template.element_argument_length.extend(map(len, arguments))
+            if self._demand is not None:
+                template.demand.CopyFrom(self._demand)
+        submission = words.Submission(
+            key=uuid.uuid4().hex,
+            name=self._name,
+            templates=templates,
+            element_edges=element,
+            external_edges=external,
+        )
+        if self._queue is not None:
+            submission.queues.append(words.QueueReference(named=self._queue))
+        self._submitting += 1
+        self.connection.send(
+            client.Request(submit=submission), lambda reply: self._submitted(batch, reply)
+        )
+
+    def _submitted(self, batch: Batch, reply: client.Reply | OpClusterError) -> None:
+        self._submitting -= 1
+        if isinstance(reply, OpClusterError):
+            for index in range(len(batch.calls)):
+                self._conclude(batch, index, lambda future: future.set_exception(reply))
+            return
+        batch.graph = reply.accepted.graph
+        self._batches[batch.graph] = batch
+        for index, call in enumerate(batch.calls):
+            if call is not None:
+                call.future._place = (batch.graph, index)
+        for task in batch.when_accepted:
+            task()
+        if self._held:
+            self._waiting.extendleft(reversed(self._held))
+            self._held = []
+        if reply.accepted.repeated:
+            # It was accepted over an earlier connection: its events are not of this one.
+            self.connection.renew(self._subscription)
+
+    def _selection(self) -> client.Selection:
+        graphs = sorted(self._batches)
+        return client.Selection(
+            graphs=client.Selection.GRAPHS_NUMBERS, first_graph=graphs, last_graph=graphs
+        )
+
+    def _look_again(self) -> None:
+        """The subscription began anew: what ended before is read."""
+        for graph in list(self._batches):
+            self._read_ended(graph, None)
+
+    def _events(self, batch: client.EventBatch) -> None:
+        events = batch.events
+        kinds = events.kinds
+        if _FINISHED not in kinds and _EXECUTING not in kinds:
+            return
+        if events.subject:
+            subjects: Iterator[int] = columns.runs(events.subject, events.subject_count)
+        else:
+            subjects = itertools.repeat(client.EVENT_SUBJECT_OPERATION)
+        found = columns.operations(events.operations)
+        for kind, subject in zip(kinds, subjects):
+            if subject != client.EVENT_SUBJECT_OPERATION:
+                continue
+            graph, index = next(found)
+            if kind != _FINISHED and kind != _EXECUTING:
+                continue
+            known = self._batches.get(graph)
+            call = known.calls[index] if known and index < len(known.calls) else None
+            if known is None or call is None:
+                continue
+            if kind == _EXECUTING:
+                if not call.future.running() and not call.future.done():
+                    call.future.set_running_or_notify_cancel()
+            else:
+                known.due.append(index)
+                self._due[graph] = None
+
+    def _read(self, graph: int) -> None:
+        """Reads the results of calls that have ended, in as few requests as possible."""
+        batch = self._batches.get(graph)
+        if batch is None or not batch.due:
+            return
+        due = sorted(batch.due)
+        batch.due = []
+        place = 0
+        for name, first, count in batch.templates:
+            end = place
+            while end < len(due) and due[end] < first + count:
+                end += 1
+            for begin in range(place, end, limits.ROWS_PER_REPLY):
+                part = due[begin : min(end, begin + limits.ROWS_PER_REPLY)]
+                selection = client.Selection(
+                    graphs=client.Selection.GRAPHS_NUMBERS,
+                    first_graph=[graph],
+                    last_graph=[graph],
+                    operation=name,
+                    elements=index_runs(index - first + 1 for index in part),
+                )
+                self._ask_rows(selection, None, graph)
+            place = end
+
+    def _read_ended(self, graph: int, after: words.Operation | None) -> None:
+        """Reads everything of a graph that has ended, page by page."""
+        selection = client.Selection(
+            graphs=client.Selection.GRAPHS_NUMBERS,
+            first_graph=[graph],
+            last_graph=[graph],
+            states=_ENDED,
+        )
+        self._ask_rows(selection, after, graph)
+
+    def _ask_rows(
+        self, selection: client.Selection, after: words.Operation | None, graph: int
+    ) -> None:
+        read = client.ReadOperations(selection=selection, limit=limits.ROWS_PER_REPLY)
+        if after is not None:
+            read.after.CopyFrom(after)
+        self._reading += 1
+
+        def answer(reply: client.Reply | OpClusterError) -> None:
+            self._reading -= 1
+            batch = self._batches.get(graph)
+            if isinstance(reply, OpClusterError):
+                for index in range(len(batch.calls)) if batch else ():
+                    assert batch is not None
+                    self._conclude(batch, index, lambda future: future.set_exception(reply))
+                return
+            rows = reply.operations.rows
+            for row in rows:
+                if batch is not None and row.is_finished:
+                    self._take_row(batch, row)
+            if reply.operations.more and rows and batch is not None and batch.open:
+                self._ask_rows(selection, rows[-1].operation, graph)
+
+        self.connection.send(client.Request(operations=read), answer)
+
+    def _take_row(self, batch: Batch, row: client.OperationRow) -> None:
+        index = row.operation.index
+        if index >= len(batch.calls) or batch.calls[index] is None:
+            return
+        output = row.result.output[0] if row.result.output else b""
+        if row.outcome == words.OUTCOME_SUCCEEDED and output:
+            opened = words.Outputs.FromString(output)
+            if opened.value_at:
+                self._fetch(batch, index, opened)
+                return
+            try:
+                value = calls.opened_value(opened, no_content)
+            except Exception as error:
+                failure = unreadable(error)
+                self._conclude(batch, index, lambda future: future.set_exception(failure))
+                return
+            self._conclude(batch, index, lambda future: future.set_result(value))
+        elif row.outcome == words.OUTCOME_SUCCEEDED:
+            self._conclude(batch, index, lambda future: future.set_result(None))
+        else:
+            self._take_failure(batch, index, row, output)
+
+    def _fetch(self, batch: Batch, index: int, opened: words.Outputs) -> None:
+        """A value that lies in a store: another thread reads it."""
+        place = opened.contents[opened.value_at - 1]
+
+        def use(found: bytes | BaseException) -> None:
+            try:
+                if isinstance(found, BaseException):
+                    raise found
+                value = calls.opened_value(opened, lambda digest, size: found)
+            except Exception as error:
+                failure = unreadable(error)
+                self._conclude(batch, index, lambda future: future.set_exception(failure))
+            else:
+                self._conclude(batch, index, lambda future: future.set_result(value))
+
+        self._contents.read(place.digest, place.size, use)
+
+    def _take_failure(
+        self, batch: Batch, index: int, row: client.OperationRow, output: bytes
+    ) -> None:
+        call = batch.calls[index]
+        assert call is not None
+        diagnostic = row.result.diagnostic[0] if row.result.diagnostic else ""
+        if row.outcome == words.OUTCOME_CANCELLED:
+            self._conclude(batch, index, end_as_cancelled)
+            return
+        error: BaseException
+        if row.outcome == words.OUTCOME_SKIPPED:
+            error = DependencyFailed("a future among its arguments did not succeed")
+            for dependency in call.dependencies:
+                if dependency.done() and not dependency.cancelled():
+                    error.__cause__ = error.__cause__ or dependency.exception()
+        else:
+            error = remote_exception(output, diagnostic, row)
+        if isinstance(error, InitializerFailed):
+            self._break(str(error))
+            error = BrokenProcessPool(f"the initializer failed: {error}")
+        self._conclude(batch, index, lambda future: future.set_exception(error))
+
+    def _break(self, problem: str) -> None:
+        with self.lock:
+            self._broken = f"the initializer failed in a worker: {problem}"
+
+    def _conclude(
+        self, batch: Batch, index: int, end: Callable[[ClusterFuture[Any]], None]
+    ) -> None:
+        call = batch.calls[index]
+        if call is None:
+            return
+        batch.calls[index] = None
+        batch.open -= 1
+        if not batch.open and batch.graph:
+            self._batches.pop(batch.graph, None)
+        if not call.future.done():
+            try:
+                end(call.future)
+            except Exception:
+                # Somebody else ended it at the same moment.
+                pass
+        elif call.future.cancelled():
+            call.future._cancel_locally()
+
+    def _send_cancel(
+        self, futures: list[ClusterFuture[Any]], use: Callable[[list[int]], None]
+    ) -> None:
+        places = []
+        for future in futures:
+            if future.operation is not None:
+                places.append(future.operation)
+            elif future._batch is not None:
+                batch = future._batch
+                batch.when_accepted.append(lambda: self._send_cancel(futures, use))
+                return
+        if not places:
+            use([])
+            return
+
+        def answer(reply: client.Reply | OpClusterError) -> None:
+            use([] if isinstance(reply, OpClusterError) else list(reply.cancelled.verdict))
+
+        target = client.OperationTarget(operations=columns.operation_columns(sorted(places)))
+        self.connection.send(
+            client.Request(cancel=client.Cancel(target=target, reason="cancelled by its program")),
+            answer,
+        )
+
+    def _begin_end(self, cancel_futures: bool) -> None:
+        self._take_new()
+        if not cancel_futures:
+            return
+        for call in (*self._waiting, *self._held):
+            call.future._cancel_locally()
+        pending = [
+            call.future
+            for batch in self._batches.values()
+            for call in batch.calls
+            if call is not None and not call.future.running()
+        ]
+        for begin in range(0, len(pending), 50_000):
+            part = pending[begin : begin + 50_000]
+            self._send_cancel(part, lambda found: None)
+
+    def _end_if_idle(self) -> None:
+        for call in [call for call in self._waiting if call.future.cancelled()]:
+            call.future.set_running_or_notify_cancel()
+            self._waiting.remove(call)
+        if self._waiting or self._held or self._batches or self._submitting or self._new:
+            return
+        self._end()
+
+    def _end(self) -> None:
+        self.connection.unsubscribe(self._subscription)
+        if self._turn_ended in self.connection.turn_ended:
+            self.connection.turn_ended.remove(self._turn_ended)
+        self._contents.close()
+        if self._own_queue is not None:
+            self.connection.send(
+                client.Request(remove_queue=self._own_queue), lambda reply: self.access.release()
+            )
+        else:
+            self.access.release()
+        self.ended.set()
+
+    def _fail(self, error: OpClusterError) -> None:
+        """The connection has ended for good."""
+        with self.lock:
+            self.is_shut_down = True
+        self._take_new()
+        for call in (*self._waiting, *self._held):
+            if not call.future.done():
+                call.future.set_exception(error)
+        self._waiting.clear()
+        self._held = []
+        for batch in list(self._batches.values()):
+            for index in range(len(batch.calls)):
+                self._conclude(batch, index, lambda future: future.set_exception(error))
+        self.access.release()
+        self.ended.set()

@@ -1,0 +1,111 @@
+"""The futures of calls on a cluster, and the pickles of their arguments."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from opcluster import calls, columns, limits, references
+
+if TYPE_CHECKING:
+    from opcluster.batches import Batch
+    from opcluster.executor_core import ExecutorCore
+
+T = TypeVar("T")
+
+_PLAIN_TYPES = (type(None), bool, int, float, complex, str, bytes)
+
+
+
+class _Pickling(threading.local):
+    """The futures that the pickling of this thread has met; None: it pickles no arguments."""
+
+    met: list[ClusterFuture[Any]] | None = None
+
+
+_pickling = _Pickling()
+
+
+class ClusterFuture(Future[T]):
+    """The future of a call. As an argument of another call it becomes a dependency of it."""
+
+    def __init__(self, core: ExecutorCore) -> None:
+        super().__init__()
+        self._core = core
+        self._token = os.urandom(references.TOKEN_BYTES)
+        # Graph and index once it was submitted; graph 0: not accepted yet.
+        self._place: columns.OperationKey | None = None
+        self._batch: Batch | None = None
+
+    @property
+    def operation(self) -> columns.OperationKey | None:
+        """Graph and index of its operation; None: it was not accepted yet."""
+        place = self._place
+        return place if place is not None and place[0] else None
+
+    def cancel(self) -> bool:
+        """Cancels the call unless it runs or has ended.
+
+        Asks the coordinator and waits for its answer if the call was submitted.
+        """
+        if self.done() or self.running():
+            return self.cancelled()
+        return self._core.cancel(self)
+
+    def stop(self) -> None:
+        """Asks the call to stop, also if it runs: `Cancelled` is raised in it."""
+        if not self.done():
+            self._core.stop([self])
+
+    def _cancel_locally(self) -> bool:
+        return super().cancel()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        met = _pickling.met
+        if met is None:
+            raise TypeError("a future can be pickled only as an argument of another call")
+        if self.done() and not self.cancelled() and self.exception() is None:
+            return (_itself, (self.result(),))
+        met.append(self)
+        return (references.resolve, (self._token,))
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def pickled_arguments(
+    arguments: tuple[Any, ...], keywords: dict[str, Any], met: list[ClusterFuture[Any]]
+) -> bytes:
+    """The pickle of arguments; futures in it are put into `met`.
+
+    :raises ValueError: beyond 64 KiB.
+    """
+    _pickling.met = met
+    try:
+        if not keywords and all(type(argument) in _PLAIN_TYPES for argument in arguments):
+            pickled = pickle.dumps((arguments, keywords), calls.PICKLE_PROTOCOL)
+        else:
+            import cloudpickle
+
+            pickled = cloudpickle.dumps((arguments, keywords), calls.PICKLE_PROTOCOL)
+    finally:
+        _pickling.met = None
+    if len(pickled) > limits.ELEMENT_ARGUMENT_BYTES:
+        raise ArgumentsTooLarge(len(pickled))
+    return pickled
+
+
+class ArgumentsTooLarge(ValueError):
+    """The pickled arguments of one call have more than 64 KiB."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(
+            f"the arguments of the call have {size} bytes, more than "
+            f"{limits.ELEMENT_ARGUMENT_BYTES}; pass the name of a file, or the future of a call "
+            "that makes the value"
+        )
+        self.size = size
