@@ -200,27 +200,34 @@ def _ordered_results(
     futures: Iterator[Future[T]], buffersize: int | None, end: float | None
 ) -> Iterator[T]:
     """Submits at once (or so many), and yields results in order, as `Executor.map` does it."""
-    line = deque(itertools.islice(futures, buffersize))
+    # The next one is submitted before the first is waited for.
+    line = deque(itertools.islice(futures, None if buffersize is None else buffersize - 1))
 
     def results() -> Iterator[T]:
         try:
-            while line:
-                future = line.popleft()
-                try:
-                    left = None if end is None else end - time.monotonic()
-                    value = future.result(left)
-                except BaseException:
-                    future.cancel()
-                    raise
+            while True:
                 if buffersize is not None:
                     line.extend(itertools.islice(futures, 1))
-                del future
-                yield value
+                if not line:
+                    return
+                # No name here may refer to a result that was yielded.
+                yield _result(line.popleft(), end)
         finally:
             for waiting in line:
                 waiting.cancel()
 
     return results()
+
+
+def _result(future: Future[T], end: float | None) -> T:
+    """Waits for a result until `end`; cancels the call if that fails."""
+    try:
+        return future.result(None if end is None else end - time.monotonic())
+    except BaseException:
+        future.cancel()
+        raise
+    finally:
+        del future
 
 
 def _import_paths() -> tuple[str, ...]:

@@ -214,7 +214,7 @@ class Interpreter:
         self._channel.send(worker_pb2.WorkerMessage(report=report).SerializeToString())
 
     def _clean(self, running: operation.RunningOperation) -> None:
-        if self._cancelled:
+        if self._cancelled and not self._due:
             self._cancelled.clear()
         if running._has_folder:
             shutil.rmtree(running._folder, ignore_errors=True)

@@ -1,0 +1,203 @@
+"""The executor on a real cluster."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+from concurrent.futures import CancelledError, as_completed, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import functions
+import pytest
+
+from opcluster import ClusterExecutor, DependencyFailed, RemoteError, RemoteTraceback
+from opcluster.executor import ArgumentsTooLarge
+from opcluster.local_cluster import LocalCluster
+
+TIME = 60.0
+
+
+def test_functions_of_modules_and_of_this_program(executor: ClusterExecutor) -> None:
+    factor = 3
+    assert executor.submit(pow, 2, 10).result(TIME) == 1024
+    assert executor.submit(lambda x: x * factor, 5).result(TIME) == 15
+    assert executor.submit(functions.Account("Ada").greeting, word="Hej").result(TIME) == "Hej, Ada"
+
+
+def test_an_exception_has_its_remote_traceback(executor: ClusterExecutor) -> None:
+    error = executor.submit(functions.fail, "no").exception(TIME)
+    assert isinstance(error, ValueError) and error.args == ("no",)
+    assert isinstance(error.__cause__, RemoteTraceback)
+    assert "raise ValueError(text)" in str(error.__cause__)
+
+
+def test_an_exception_that_cannot_be_unpickled(executor: ClusterExecutor) -> None:
+    error = executor.submit(functions.fail_oddly).exception(TIME)
+    assert isinstance(error, RemoteError)
+    assert "OddError: 1 and 2" in str(error)
+
+
+def test_a_process_that_ends(executor: ClusterExecutor) -> None:
+    error = executor.submit(os._exit, 7).exception(TIME)
+    assert isinstance(error, RemoteError) and "ended before it returned" in str(error)
+
+
+def test_futures_among_arguments(executor: ClusterExecutor) -> None:
+    first = executor.submit(list, range(3))
+    second = executor.submit(sum, first)
+    third = executor.submit(lambda values, key: sum(values) + key["x"], [second, 1], {"x": second})
+    assert third.result(TIME) == 7
+    # A result that is here goes as a value.
+    assert executor.submit(sum, [third, third]).result(TIME) == 14
+
+
+def test_a_chain(executor: ClusterExecutor) -> None:
+    link = executor.submit(int)
+    for _ in range(50):
+        link = executor.submit(lambda x: x + 1, link)
+    assert link.result(TIME) == 50
+
+
+def test_a_failed_dependency(executor: ClusterExecutor) -> None:
+    first = executor.submit(functions.fail, "first")
+    second = executor.submit(str, first)
+    error = second.exception(TIME)
+    assert isinstance(error, DependencyFailed)
+    later = executor.submit(str, first).exception(TIME)
+    assert isinstance(later, DependencyFailed) and isinstance(later.__cause__, ValueError)
+
+
+def test_a_large_value_goes_along_a_dependency(executor: ClusterExecutor) -> None:
+    large = executor.submit(bytes, 3_000_000)
+    assert executor.submit(len, large).result(TIME) == 3_000_000
+    assert len(large.result(TIME)) == 3_000_000
+
+
+def test_arguments_that_are_too_large(executor: ClusterExecutor) -> None:
+    error = executor.submit(len, bytes(70_000)).exception(TIME)
+    assert isinstance(error, ArgumentsTooLarge)
+    # A chunk is halved until its parts fit.
+    lists = [bytes(30_000)] * 9
+    assert list(executor.map(len, lists, chunksize=9)) == [30_000] * 9
+
+
+def test_what_cannot_be_pickled(executor: ClusterExecutor) -> None:
+    error = executor.submit(len, (item for item in [])).exception(TIME)
+    assert isinstance(error, (TypeError, pickle.PicklingError))
+
+
+def test_map(executor: ClusterExecutor) -> None:
+    assert list(executor.map(pow, range(20), range(20), chunksize=7)) == [
+        number**number for number in range(20)
+    ]
+    assert list(executor.map(str, [])) == []
+
+
+def test_map_takes_no_more_than_its_buffer(executor: ClusterExecutor) -> None:
+    taken = []
+
+    def numbers() -> object:
+        for number in range(20):
+            taken.append(number)
+            yield number
+
+    results = executor.map(abs, numbers(), buffersize=3)  # type: ignore[arg-type]
+    assert next(results) == 0
+    assert len(taken) == 3
+    assert list(results) == list(range(1, 20))
+
+
+def test_many_calls_are_few_graphs(executor: ClusterExecutor) -> None:
+    futures = [executor.submit(abs, -number) for number in range(3000)]
+    assert [future.result(TIME) for future in futures] == list(range(3000))
+    graphs = {future.operation[0] for future in futures if future.operation}
+    assert len(graphs) < 40
+
+
+def test_as_completed_and_wait(executor: ClusterExecutor) -> None:
+    futures = [executor.submit(abs, number) for number in range(10)]
+    assert {future.result() for future in as_completed(futures, TIME)} == set(range(10))
+    assert not wait(futures, TIME).not_done
+
+
+def test_cancel(cluster: LocalCluster, tmp_path: Path) -> None:
+    with ClusterExecutor(cluster.address, max_workers=1) as executor:
+        stop = tmp_path / "stop"
+        first = executor.submit(functions.wait_for, str(stop))
+        while not first.running():
+            time.sleep(0.01)
+        second = executor.submit(abs, 1)
+        third = executor.submit(abs, 2)
+        assert not first.cancel()
+        assert second.cancel() and second.cancelled()
+        with pytest.raises(CancelledError):
+            second.result(TIME)
+        stop.touch()
+        assert third.result(TIME) == 2
+        assert first.result(TIME) == str(stop)
+        assert not first.cancel()
+
+
+def test_stop_a_running_call(executor: ClusterExecutor, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    future = executor.submit(functions.sleep_until_cancelled, str(mark))
+    while not mark.exists():
+        time.sleep(0.01)
+    future.stop()
+    with pytest.raises(CancelledError):
+        future.result(TIME)
+
+
+def test_shutdown_cancels_what_does_not_run(cluster: LocalCluster, tmp_path: Path) -> None:
+    executor = ClusterExecutor(cluster.address, max_workers=1)
+    stop = tmp_path / "stop"
+    first = executor.submit(functions.wait_for, str(stop))
+    others = [executor.submit(abs, number) for number in range(20)]
+    while not first.running():
+        time.sleep(0.01)
+    executor.shutdown(wait=False, cancel_futures=True)
+    wait(others, TIME)
+    assert all(future.cancelled() for future in others)
+    stop.touch()
+    executor.shutdown()
+    assert first.result(TIME) == str(stop)
+    with pytest.raises(RuntimeError):
+        executor.submit(abs, 1)
+
+
+def test_an_initializer(cluster: LocalCluster) -> None:
+    with ClusterExecutor(
+        cluster.address, initializer=functions.begin, initargs=("begun",)
+    ) as executor:
+        assert executor.submit(functions.started).result(TIME) == "begun"
+
+
+def test_an_initializer_that_fails(cluster: LocalCluster) -> None:
+    with ClusterExecutor(cluster.address, initializer=functions.begin_badly) as executor:
+        assert isinstance(executor.submit(abs, 1).exception(TIME), BrokenProcessPool)
+        with pytest.raises(BrokenProcessPool):
+            executor.submit(abs, 1)
+
+
+def test_a_program_that_ends_waits_for_its_calls(cluster: LocalCluster, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    program = (
+        "from opcluster import ClusterExecutor; import pathlib, time\n"
+        f"executor = ClusterExecutor({cluster.address!r})\n"
+        f"executor.submit(lambda: (time.sleep(0.3), pathlib.Path({str(mark)!r}).touch()))\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=TIME)
+    assert mark.exists()
+
+
+def test_an_unknown_queue_and_address(cluster: LocalCluster) -> None:
+    from opcluster import ConnectionFailed, Refused
+
+    with pytest.raises(Refused, match="no queue 'nowhere'"):
+        ClusterExecutor(cluster.address, queue="nowhere")
+    with pytest.raises(ConnectionFailed, match="nobody listens there"):
+        ClusterExecutor("ipc:///tmp/opcluster-no-such-socket")
