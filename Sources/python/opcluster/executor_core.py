@@ -20,7 +20,7 @@ from opcluster.cluster_access import ClusterAccess
 from opcluster.connection import Connection
 from opcluster.contents import ContentReader
 from opcluster.conversation import Subscription
-from opcluster.errors import DependencyFailed, InitializerFailed, OpClusterError
+from opcluster.errors import DependencyFailed, InitializerFailed, OpClusterError, Refused
 from opcluster.futures import ClusterFuture, pickled_arguments
 from opcluster.results import end_as_cancelled, no_content, remote_exception, unreadable
 from opcluster.v1 import client_pb2 as client
@@ -352,6 +352,8 @@ class ExecutorCore:
         def answer(reply: client.Reply | OpClusterError) -> None:
             self._reading -= 1
             batch = self._batches.get(graph)
+            if isinstance(reply, Refused) and reply.code == "UNKNOWN_OPERATION":
+                return  # None of them has ended.
             if isinstance(reply, OpClusterError):
                 for index in range(len(batch.calls)) if batch else ():
                     assert batch is not None
