@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from opcluster import columns, references
+from opcluster.contents import Content
 from opcluster.futures import ClusterFuture
 from opcluster.v1 import submission_pb2 as words
 
@@ -36,7 +37,7 @@ def valid_name(text: str) -> str:
 class Call:
     """A call that was not submitted yet, or has no result yet."""
 
-    __slots__ = ("function", "argument", "future", "dependencies")
+    __slots__ = ("function", "argument", "future", "dependencies", "contents")
 
     def __init__(
         self,
@@ -44,11 +45,13 @@ class Call:
         argument: bytes,
         future: ClusterFuture[Any],
         dependencies: tuple[ClusterFuture[Any], ...],
+        contents: tuple[Content, ...] = (),
     ) -> None:
         self.function = function
         self.argument = argument
         self.future = future
         self.dependencies = dependencies
+        self.contents = contents
 
 
 class Batch:
@@ -73,7 +76,7 @@ def gather(waiting: deque[Call], batch: Batch) -> tuple[list[words.Template], li
     Returns the templates without queue and demand, and the calls that have to wait since a
     dependency was submitted and not accepted yet.
     """
-    groups: dict[tuple[int, bool], list[Call]] = {}
+    groups: dict[tuple[int, bool, bool], list[Call]] = {}
     held: list[Call] = []
     taken: set[ClusterFuture[Any]] = set()
     size = count = 0
@@ -89,13 +92,14 @@ def gather(waiting: deque[Call], batch: Batch) -> tuple[list[words.Template], li
         ):
             held.append(call)
             continue
-        groups.setdefault((id(call.function), bool(call.dependencies)), []).append(call)
+        kind = (id(call.function), bool(call.dependencies), bool(call.contents))
+        groups.setdefault(kind, []).append(call)
         taken.add(future)
         size += len(call.argument) + 64
         count += 1
     templates = []
     names: dict[str, int] = {}
-    for (_, has_dependencies), members in groups.items():
+    for (_, has_dependencies, has_contents), members in groups.items():
         function = members[0].function
         number = names.get(function.name, 0)
         names[function.name] = number + 1
@@ -105,8 +109,11 @@ def gather(waiting: deque[Call], batch: Batch) -> tuple[list[words.Template], li
             call.future._place = (0, len(batch.calls))
             call.future._batch = batch
             batch.calls.append(call)
+        own = [own_files(call.contents) for call in members] if has_contents else []
         templates.append(
             words.Template(
+                own_files=b"".join(own),
+                own_files_length=map(len, own),
                 name=name,
                 count=len(members),
                 is_array=True,
@@ -118,6 +125,13 @@ def gather(waiting: deque[Call], batch: Batch) -> tuple[list[words.Template], li
         )
     batch.open = len(batch.calls)
     return templates, held
+
+
+def own_files(contents: tuple[Content, ...]) -> bytes:
+    """The contents that a call reads, as the output of something before it."""
+    return words.Outputs(
+        contents=[words.Content(digest=content.digest, size=content.size) for content in contents]
+    ).SerializeToString()
 
 
 def edges(batch: Batch) -> tuple[words.ElementEdges | None, words.ExternalEdges | None]:

@@ -18,7 +18,7 @@ from opcluster.cluster_access import ClusterAccess
 from opcluster.connection import Connection
 from opcluster.errors import Refused
 from opcluster.executor_core import ExecutorCore
-from opcluster.futures import ArgumentsTooLarge, ClusterFuture
+from opcluster.futures import ClusterFuture
 from opcluster.v1 import client_pb2 as client
 from opcluster.v1 import submission_pb2 as words
 
@@ -166,21 +166,10 @@ class ClusterExecutor(Executor):
             made = (cast("Future[Any]", self.submit(fn, *entry)) for entry in entries)
             return _ordered_results(made, buffersize, end)
         chunked: Iterator[Future[Any]] = (
-            part
+            self._core.submit(fn, (chunk,), {}, is_chunked=True)
             for chunk in iter(lambda: list(itertools.islice(entries, chunksize)), [])
-            for part in self._submit_chunk(fn, chunk)
         )
         return itertools.chain.from_iterable(_ordered_results(chunked, buffersize, end))
-
-    def _submit_chunk(
-        self, fn: Callable[..., T], chunk: list[tuple[Any, ...]]
-    ) -> list[Future[list[T]]]:
-        """One call for a chunk, or several if its entries are too large for one."""
-        future: Future[list[T]] = self._core.submit(fn, (chunk,), {}, is_chunked=True)
-        if future.done() and isinstance(future.exception(), ArgumentsTooLarge) and len(chunk) > 1:
-            middle = len(chunk) // 2
-            return self._submit_chunk(fn, chunk[:middle]) + self._submit_chunk(fn, chunk[middle:])
-        return [future]
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Takes no more calls.
@@ -263,4 +252,4 @@ def _check_queue(connection: Connection, name: str) -> None:
         )
 
 
-__all__ = ["ArgumentsTooLarge", "ClusterExecutor", "ClusterFuture"]
+__all__ = ["ClusterExecutor", "ClusterFuture"]

@@ -18,7 +18,7 @@ from opcluster import calls, columns, limits
 from opcluster.batches import Batch, Call, RemoteFunction, edges, gather, index_runs, valid_name
 from opcluster.cluster_access import ClusterAccess
 from opcluster.connection import Connection
-from opcluster.contents import ContentReader
+from opcluster.contents import ContentExchange
 from opcluster.conversation import Subscription
 from opcluster.errors import DependencyFailed, InitializerFailed, OpClusterError, Refused
 from opcluster.futures import ClusterFuture, pickled_arguments
@@ -73,6 +73,8 @@ class ExecutorCore:
         self._is_posted = False
         self.is_shut_down = False
         self._broken: str | None = None
+        # Calls whose contents are on their way to stores.
+        self._leaving = 0
         self.ended = threading.Event()
         # On the I/O thread alone.
         self._waiting: deque[Call] = deque()
@@ -81,7 +83,7 @@ class ExecutorCore:
         self._reading = 0
         self._batches: dict[int, Batch] = {}
         self._due: OrderedDict[int, None] = OrderedDict()
-        self._contents = ContentReader(self.connection)
+        self._contents = ContentExchange(self.connection)
         self._subscription = Subscription(
             selection=self._selection,
             deliver=self._events,
@@ -138,7 +140,7 @@ class ExecutorCore:
                 # An object with a state of its own, which may change until the next call.
                 arguments, target = (target, *arguments), calls.apply
             function = self.function(target, is_chunked=is_chunked)
-            argument = pickled_arguments(arguments, keywords, met)
+            pickled = pickled_arguments(arguments, keywords, met)
             self._check_dependencies(met)
         except DependencyFailed as error:
             future.set_exception(error)
@@ -146,18 +148,35 @@ class ExecutorCore:
         except Exception as error:
             future.set_exception(error)
             return future
-        call = Call(function, argument, future, tuple(met))
+        call = Call(function, pickled.argument, future, tuple(met), pickled.contents)
         with self.lock:
             if self.is_shut_down:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             if self._broken is not None:
                 raise BrokenProcessPool(self._broken)
-            self._new.append(call)
+            if call.contents:
+                self._leaving += 1
+            else:
+                self._new.append(call)
+        if call.contents:
+            self._contents.leave(call.contents, lambda found: self._left(call, found))
+            return future
+        with self.lock:
             if self._is_posted:
                 return future
             self._is_posted = True
         self.connection.post(self._take_new)
         return future
+
+    def _left(self, call: Call, found: bytes | BaseException) -> None:
+        """What a call reads lies in stores, or does not; on the I/O thread."""
+        with self.lock:
+            self._leaving -= 1
+        if isinstance(found, BaseException):
+            if not call.future.done():
+                call.future.set_exception(found)
+        else:
+            self._waiting.append(call)
 
     def _check_dependencies(self, met: list[ClusterFuture[Any]]) -> None:
         for dependency in met:
@@ -496,7 +515,7 @@ class ExecutorCore:
         for call in [call for call in self._waiting if call.future.cancelled()]:
             call.future.set_running_or_notify_cancel()
             self._waiting.remove(call)
-        if self._waiting or self._held or self._batches or self._submitting or self._new:
+        if self._waiting or self._held or self._batches or self._submitting or self._new or self._leaving:
             return
         self._end()
 

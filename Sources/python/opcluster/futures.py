@@ -6,9 +6,13 @@ import os
 import pickle
 import threading
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import cloudpickle
+
 from opcluster import calls, columns, limits, references
+from opcluster.contents import Content
 
 if TYPE_CHECKING:
     from opcluster.batches import Batch
@@ -77,35 +81,56 @@ def _itself(value: Any) -> Any:
     return value
 
 
+@dataclass(frozen=True)
+class PickledArguments:
+    """The argument of an element, and what of it has to lie in stores of workers."""
+
+    argument: bytes
+    contents: tuple[Content, ...] = ()
+
+
 def pickled_arguments(
     arguments: tuple[Any, ...], keywords: dict[str, Any], met: list[ClusterFuture[Any]]
-) -> bytes:
+) -> PickledArguments:
     """The pickle of arguments; futures in it are put into `met`.
 
-    :raises ValueError: beyond 64 KiB.
+    Large arrays, and all of it where it is large, become contents.
     """
+    buffers: list[memoryview] = []
+
+    def is_small(buffer: pickle.PickleBuffer) -> bool:
+        try:
+            view = buffer.raw()
+        except BufferError:  # Not contiguous: it is copied into the pickle.
+            return True
+        if view.nbytes < limits.SEPARATE_BUFFER_BYTES or len(buffers) >= limits.BUFFERS_PER_CALL:
+            return True
+        buffers.append(view)
+        return False
+
     _pickling.met = met
     try:
         if not keywords and all(type(argument) in _PLAIN_TYPES for argument in arguments):
             pickled = pickle.dumps((arguments, keywords), calls.PICKLE_PROTOCOL)
         else:
-            import cloudpickle
-
-            pickled = cloudpickle.dumps((arguments, keywords), calls.PICKLE_PROTOCOL)
+            pickled = cloudpickle.dumps(
+                (arguments, keywords), calls.PICKLE_PROTOCOL, buffer_callback=is_small
+            )
     finally:
         _pickling.met = None
-    if len(pickled) > limits.ELEMENT_ARGUMENT_BYTES:
-        raise ArgumentsTooLarge(len(pickled))
-    return pickled
-
-
-class ArgumentsTooLarge(ValueError):
-    """The pickled arguments of one call have more than 64 KiB."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(
-            f"the arguments of the call have {size} bytes, more than "
-            f"{limits.ELEMENT_ARGUMENT_BYTES}; pass the name of a file, or the future of a call "
-            "that makes the value"
-        )
-        self.size = size
+    if not buffers and len(pickled) <= limits.ELEMENT_ARGUMENT_BYTES:
+        return PickledArguments(pickled)
+    contents = [Content.of(buffer) for buffer in buffers]
+    places = tuple((content.digest, content.size) for content in contents)
+    begin: bytes | references.Place = pickled
+    if len(pickled) > limits.ELEMENT_ARGUMENT_BYTES // 2:
+        # Futures have their tokens replaced in the argument itself.
+        if met:
+            raise ValueError(
+                f"arguments of {len(pickled)} bytes cannot have futures among them; let the call "
+                "of another function make the large value"
+            )
+        contents.append(Content.of(pickled))
+        begin = (contents[-1].digest, contents[-1].size)
+    opening = pickle.dumps(references.Opening(begin, places), calls.PICKLE_PROTOCOL)
+    return PickledArguments(opening, tuple(contents))

@@ -32,3 +32,6 @@ REQUESTS_IN_FLIGHT: Final = 256
 REQUEST_BYTES_IN_FLIGHT: Final = 32 * 1024 * 1024
 #: Bytes of one piece of a log.
 LOG_CHUNK_BYTES: Final = 64 * 1024
+#: Bytes from which the buffer of an array is a content of its own, and such buffers of one call.
+SEPARATE_BUFFER_BYTES: Final = 16 * 1024
+BUFFERS_PER_CALL: Final = 500

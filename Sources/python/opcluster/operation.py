@@ -174,9 +174,12 @@ class RunningOperation:
                 return known
         raise BadCall(f"operation {operation} of graph {graph} is none of its dependencies")
 
+    def content_path(self, digest: bytes) -> str:
+        """The file of a content that was brought here for this attempt."""
+        return os.path.join(self._input_folder, digest.hex())
+
     def _read_content(self, digest: bytes, size: int) -> bytes:
-        path = os.path.join(self._input_folder, digest.hex())
-        with open(path, "rb") as file:
+        with open(self.content_path(digest), "rb") as file:
             found = file.read()
         if len(found) != size:
             raise BadCall(f"the content {digest.hex()} has {len(found)} bytes instead of {size}")

@@ -107,3 +107,12 @@ def begin_badly() -> None:
 
 def started() -> str:
     return STARTED
+
+
+def first_and_size(data: bytes | bytearray, add: int) -> tuple[int, int]:
+    return data[0] + add, len(data)
+
+
+def slow_two() -> int:
+    time.sleep(0.2)
+    return 2

@@ -15,7 +15,6 @@ import functions
 import pytest
 
 from opcluster import ClusterExecutor, DependencyFailed, RemoteError, RemoteTraceback
-from opcluster.executor import ArgumentsTooLarge
 from opcluster.local_cluster import LocalCluster
 
 TIME = 60.0
@@ -77,12 +76,24 @@ def test_a_large_value_goes_along_a_dependency(executor: ClusterExecutor) -> Non
     assert len(large.result(TIME)) == 3_000_000
 
 
-def test_arguments_that_are_too_large(executor: ClusterExecutor) -> None:
-    error = executor.submit(len, bytes(70_000)).exception(TIME)
-    assert isinstance(error, ArgumentsTooLarge)
-    # A chunk is halved until its parts fit.
-    lists = [bytes(30_000)] * 9
+def test_large_arguments_lie_in_stores(executor: ClusterExecutor) -> None:
+    assert executor.submit(len, bytes(70_000)).result(TIME) == 70_000
+    array = bytearray(os.urandom(5_000_000))
+    buffer = pickle.PickleBuffer(array)
+    futures = [executor.submit(functions.first_and_size, buffer, add) for add in range(3)]
+    assert [future.result(TIME) for future in futures] == [
+        (array[0] + add, 5_000_000) for add in range(3)
+    ]
+    lists = [bytes([number]) * 30_000 for number in range(9)]
     assert list(executor.map(len, lists, chunksize=9)) == [30_000] * 9
+
+
+def test_large_arguments_with_futures(executor: ClusterExecutor) -> None:
+    small = executor.submit(functions.slow_two)
+    array = pickle.PickleBuffer(bytearray(100_000))
+    assert executor.submit(functions.first_and_size, array, small).result(TIME) == (2, 100_000)
+    error = executor.submit(functions.first_and_size, "x" * 100_000, small).exception(TIME)
+    assert isinstance(error, ValueError) or small.done()
 
 
 def test_what_cannot_be_pickled(executor: ClusterExecutor) -> None:
