@@ -124,6 +124,11 @@ class ClusterExecutor(Executor):
         self._finalizer.atexit = False
         _executors.add(self)
 
+    @property
+    def connection(self) -> Connection:
+        """Its connection, for requests of one's own."""
+        return self._core.connection
+
     def submit(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> ClusterFuture[T]:

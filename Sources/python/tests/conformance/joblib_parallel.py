@@ -1,0 +1,73 @@
+"""joblib's own tests of Parallel, run with the backend of OpCluster.
+
+    python tests/conformance/joblib_parallel.py FOLDER [pytest options]
+
+FOLDER has opcoord and opworker. The tests are those of the installed joblib, in a temporary copy in
+which `opcluster` stands for the backends that they are run with. What is left out stands in
+`LEFT_OUT`, with the reasons.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from joblib import test
+
+from opcluster.joblib import OpClusterBackend
+from opcluster.local_cluster import LocalCluster
+
+_PROCESSES = "is about the processes of joblib's own pools: their number, memory maps, environment"
+_NESTED = "expects that a nested call of Parallel runs in threads or processes; ours is sequential"
+
+#: Parts of the names of tests that are not run, and why.
+LEFT_OUT: dict[str, str] = {}
+
+_REPLACED = [
+    (r'PROCESS_BACKENDS = \["multiprocessing", "loky"\]', 'PROCESS_BACKENDS = ["opcluster"]'),
+    (r'PARALLEL_BACKENDS = PROCESS_BACKENDS \+ \["threading"\]', "PARALLEL_BACKENDS = ['opcluster']"),
+    (r"ALL_VALID_BACKENDS = \[None\] \+ sorted\(BACKENDS.keys\(\)\)", 'ALL_VALID_BACKENDS = ["opcluster"]'),
+    (r"ALL_VALID_BACKENDS \+= .*", ""),
+    (r'ALL_VALID_BACKENDS.append\(mp.get_context\("spawn"\)\)', "pass"),
+    (r"RETURN_GENERATOR_BACKENDS = BACKENDS.copy\(\)", 'RETURN_GENERATOR_BACKENDS = {"opcluster": None}'),
+]
+
+
+class _LeavesOut:
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Keeps the tests with our backend, and skips those that are left out."""
+        ours = [item for item in items if "opcluster" in item.name]
+        config.hook.pytest_deselected(items=[item for item in items if item not in ours])
+        items[:] = ours
+        for item in items:
+            for part, reason in LEFT_OUT.items():
+                if item.name.startswith(part):
+                    item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the tests on a cluster of their own with room for four calls at once."""
+    text = (Path(test.__file__).parent / "test_parallel.py").read_text()
+    for pattern, replacement in _REPLACED:
+        text, count = re.subn(pattern, replacement, text)
+        assert count, f"this joblib's tests have no {pattern}"
+    with LocalCluster(cpus=4, programs=arguments[0]) as cluster, tempfile.TemporaryDirectory() as folder:
+        from joblib.parallel import register_parallel_backend
+
+        def backend(**options: object) -> OpClusterBackend:
+            return OpClusterBackend(address=cluster.address, **options)  # type: ignore[arg-type]
+
+        register_parallel_backend("opcluster", backend)
+        copy = Path(folder) / "test_parallel.py"
+        copy.write_text(text)
+        options = ["-p", "no:cacheprovider", "-q", *arguments[1:], str(copy)]
+        return int(pytest.main(options, plugins=[_LeavesOut()]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
