@@ -4,19 +4,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from typing import Any
 
 from joblib.parallel import (
+    BACKENDS,
     AutoBatchingMixin,
+    FallbackToBackend,
     ParallelBackendBase,
     SequentialBackend,
     register_parallel_backend,
 )
 
 from opcluster.executor import ClusterExecutor
+from opcluster.operation import is_in_operation
 from opcluster.v1 import client_pb2 as client
 
 
@@ -77,6 +79,9 @@ class OpClusterBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[
         """Prepares for a call of `Parallel`; returns how much of it runs at once."""
         # The options are for the pools of joblib's own processes.
         del prefer, require, options
+        if is_in_operation():
+            # A batch that waits for others would keep the room that they need.
+            raise FallbackToBackend(WorkerBackend(nesting_level=self.nesting_level))
         self.parallel = parallel
         self._ready()
         return self.effective_n_jobs(n_jobs)
@@ -111,19 +116,31 @@ class OpClusterBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[
     def terminate(self) -> None:
         """A call of `Parallel` has ended. The connection stays for the next one, as long as this."""
         self.abort_everything()
+        self.reset_batch_stats()
 
     def get_nested_backend(self) -> tuple[Any, int]:
         """Calls of `Parallel` inside of a batch run one after the other."""
-        return SequentialBackend(nesting_level=(self.nesting_level or 0) + 1), 1
-
-    @contextmanager
-    def retrieval_context(self) -> Iterator[None]:
-        """Nothing is to be kept while results come."""
-        yield
+        return WorkerBackend(nesting_level=(self.nesting_level or 0) + 1), 1
 
     def __reduce__(self) -> tuple[Any, ...]:
         """At a worker it is not needed: batches bring their nested backend."""
-        return SequentialBackend, ()
+        return _worker_backend, (self.nesting_level,)
+
+
+class WorkerBackend(SequentialBackend):  # type: ignore[misc]
+    """What `Parallel` uses inside of a batch: one after the other.
+
+    Brings the name of the backend to the worker as well, for batches that name it again.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _worker_backend, (self.nesting_level,)
+
+
+def _worker_backend(nesting_level: int | None) -> WorkerBackend:
+    if "opcluster" not in BACKENDS:
+        register()
+    return WorkerBackend(nesting_level=nesting_level)
 
 
 def register(name: str = "opcluster", *, make_default: bool = False) -> None:
