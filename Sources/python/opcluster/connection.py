@@ -49,7 +49,9 @@ class Connection:
         :raises ConnectionFailed: if there is none, or it refuses us.
         """
         if not address.startswith(("tcp://", "ipc://")):
-            raise ConnectionFailed(f"'{address}' is no address; write tcp://HOST:PORT or ipc://PATH")
+            raise ConnectionFailed(
+                f"'{address}' is no address; write tcp://HOST:PORT or ipc://PATH"
+            )
         if address.startswith("tcp://") and keys is None:
             raise ConnectionFailed(
                 f"there is no key for {address}, and over TCP there is no way without one; ask the "
@@ -168,8 +170,9 @@ class Connection:
 
         def answer(reply: client.Reply | OpClusterError) -> None:
             if isinstance(reply, OpClusterError):
-                self._subscriptions.remove(subscription)
-                subscription.failed(reply)
+                if subscription in self._subscriptions:
+                    self._subscriptions.remove(subscription)
+                    subscription.failed(reply)
             elif not subscription.is_over:
                 if subscription.since is None and not subscription.includes_own:
                     subscription.since, subscription.seen_life = reply.subscribed, self._life
@@ -214,7 +217,7 @@ class Connection:
         if not self._opened.done():
             self._opened.set_exception(self._end)
         self._requests.fail_all(self._end)
-        for subscription in self._subscriptions:
+        for subscription in list(self._subscriptions):
             subscription.failed(self._end)
         self._drop_socket()
         with self._lock:

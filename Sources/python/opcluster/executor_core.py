@@ -83,6 +83,8 @@ class ExecutorCore:
         self._reading = 0
         self._batches: dict[int, Batch] = {}
         self._due: OrderedDict[int, None] = OrderedDict()
+        # Events of graphs whose answers have not come: kinds and indices.
+        self._early: dict[int, list[tuple[int, int]]] = {}
         self._contents = ContentExchange(self.connection)
         self._subscription = Subscription(
             selection=self._selection,
@@ -279,6 +281,12 @@ class ExecutorCore:
         for index, call in enumerate(batch.calls):
             if call is not None:
                 call.future._place = (batch.graph, index)
+        for kind, index in self._early.pop(batch.graph, ()):
+            call = batch.calls[index] if index < len(batch.calls) else None
+            if call is not None:
+                self._note(batch, call, kind, index)
+        if not self._submitting:
+            self._early.clear()
         for task in batch.when_accepted:
             task()
         if self._held:
@@ -316,15 +324,22 @@ class ExecutorCore:
             if kind != _FINISHED and kind != _EXECUTING:
                 continue
             known = self._batches.get(graph)
+            if known is None and self._submitting:
+                # It may be of a submission whose answer follows.
+                self._early.setdefault(graph, []).append((kind, index))
+                continue
             call = known.calls[index] if known and index < len(known.calls) else None
             if known is None or call is None:
                 continue
-            if kind == _EXECUTING:
-                if not call.future.running() and not call.future.done():
-                    call.future.set_running_or_notify_cancel()
-            else:
-                known.due.append(index)
-                self._due[graph] = None
+            self._note(known, call, kind, index)
+
+    def _note(self, batch: Batch, call: Call, kind: int, index: int) -> None:
+        """A call has begun, or has ended."""
+        if kind == _FINISHED:
+            batch.due.append(index)
+            self._due[batch.graph] = None
+        elif not call.future.running() and not call.future.done():
+            call.future.set_running_or_notify_cancel()
 
     def _read(self, graph: int) -> None:
         """Reads the results of calls that have ended, in as few requests as possible."""
@@ -515,7 +530,9 @@ class ExecutorCore:
         for call in [call for call in self._waiting if call.future.cancelled()]:
             call.future.set_running_or_notify_cancel()
             self._waiting.remove(call)
-        if self._waiting or self._held or self._batches or self._submitting or self._new or self._leaving:
+        if self._waiting or self._held or self._new or self._leaving:
+            return
+        if self._batches or self._submitting:
             return
         self._end()
 

@@ -326,7 +326,9 @@ def dispatches(found: worker_pb2.Dispatches) -> list[Dispatch]:
     arguments = dict(zip(columns.positions(found.argument_at), found.argument))
     inputs = found.inputs if len(attempts) == 1 and found.HasField("inputs") else None
     return [
-        Dispatch(attempt, templates[at] if at < len(templates) else 0, arguments.get(at, b""), inputs)
+        Dispatch(
+            attempt, templates[at] if at < len(templates) else 0, arguments.get(at, b""), inputs
+        )
         for at, attempt in enumerate(attempts)
     ]
 

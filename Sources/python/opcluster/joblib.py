@@ -114,7 +114,7 @@ class OpClusterBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[
             stop()
 
     def terminate(self) -> None:
-        """A call of `Parallel` has ended. The connection stays for the next one, as long as this."""
+        """A call of `Parallel` has ended. The connection stays for the next one."""
         self.abort_everything()
         self.reset_batch_stats()
 

@@ -23,8 +23,10 @@ from opcluster.local_cluster import LocalCluster
 
 _MEMORY_MAPS = "expects numpy's memory maps; our arrays are mapped, and are plain arrays to numpy"
 _PROGRAM = "starts a program of its own, which does not register the backend"
+_ALL = "expects that a backend without n_jobs runs one job; ours takes all workers, as dask's does"
 _MANAGER = "passes a manager of multiprocessing, whose key only processes that it starts have"
-_NESTED = "expects that a nested call runs in another process; ours runs in that of the batch"
+_POOLS = "asks for the processes of joblib's own pools"
+_MIXED = "names the backend in a process of loky, which does not register it"
 
 #: Parts of the names of tests that are not run, and why.
 LEFT_OUT = {
@@ -32,17 +34,23 @@ LEFT_OUT = {
     "test_memmapping_leaks": _MEMORY_MAPS,
     "test_parallel_with_interactively_defined_functions": _PROGRAM,
     "test_parallel_with_unpicklable_functions_in_args": _PROGRAM,
+    "test_dispatch_multiprocessing": _MANAGER,
+    "test_error_capture": _POOLS,
+    "test_nested_loop[loky-opcluster]": _MIXED,
+    "test_nested_loop[back_compat_backend-opcluster]": _MIXED,
+    "test_nested_backend_in_sequential[parallel_config-opcluster-None]": _ALL,
+    "test_nested_backend_in_sequential[parallel_backend-opcluster-None]": _ALL,
     "test_initializer_context": _MANAGER,
     "test_initializer_parallel": _MANAGER,
 }
 
 _REPLACED = [
     (r'PROCESS_BACKENDS = \["multiprocessing", "loky"\]', 'PROCESS_BACKENDS = ["opcluster"]'),
-    (r'PARALLEL_BACKENDS = PROCESS_BACKENDS \+ \["threading"\]', "PARALLEL_BACKENDS = ['opcluster']"),
-    (r"ALL_VALID_BACKENDS = \[None\] \+ sorted\(BACKENDS.keys\(\)\)", 'ALL_VALID_BACKENDS = ["opcluster"]'),
+    (r"(PARALLEL_BACKENDS = PROCESS_BACKENDS) \+ .*", r"\1"),
+    (r"(ALL_VALID_BACKENDS =) \[None\] \+ .*", r'\1 ["opcluster"]'),
     (r"ALL_VALID_BACKENDS \+= .*", ""),
     (r'ALL_VALID_BACKENDS.append\(mp.get_context\("spawn"\)\)', "pass"),
-    (r"RETURN_GENERATOR_BACKENDS = BACKENDS.copy\(\)", 'RETURN_GENERATOR_BACKENDS = {"opcluster": None}'),
+    (r"(RETURN_GENERATOR_BACKENDS =) BACKENDS.copy\(\)", r'\1 {"opcluster": None}'),
 ]
 
 
