@@ -16,26 +16,57 @@ from opcluster.errors import (
 from opcluster.operation import Input, RunningOperation, current_operation, is_in_operation
 
 if TYPE_CHECKING:
+    from opcluster.cluster import Cluster, Graph, OperationHandle, Queue
+    from opcluster.events import Event
     from opcluster.executor import ClusterExecutor, ClusterFuture
+    from opcluster.operations import (
+        INDEX,
+        Call,
+        Command,
+        Join,
+        Operation,
+        PythonFunction,
+        Settings,
+    )
 
 __all__ = [
+    "Call",
     "Cancelled",
+    "Cluster",
     "ClusterExecutor",
     "ClusterFuture",
+    "Command",
     "ConnectionFailed",
+    "current_operation",
     "DependencyFailed",
+    "Event",
+    "Graph",
+    "INDEX",
     "Input",
+    "is_in_operation",
+    "Join",
     "OpClusterError",
+    "Operation",
+    "OperationHandle",
+    "PythonFunction",
+    "Queue",
     "Refused",
     "RemoteError",
     "RemoteTraceback",
     "RunningOperation",
-    "current_operation",
-    "is_in_operation",
+    "Settings",
 ]
 
 #: What the interpreter at a worker does not need is imported with its first use.
-_LATER = {"ClusterExecutor": "executor", "ClusterFuture": "executor"}
+_LATER = {
+    **dict.fromkeys(("Cluster", "Graph", "OperationHandle", "Queue"), "cluster"),
+    **dict.fromkeys(("ClusterExecutor", "ClusterFuture"), "executor"),
+    **dict.fromkeys(
+        ("INDEX", "Call", "Command", "Join", "Operation", "PythonFunction", "Settings"),
+        "operations",
+    ),
+    "Event": "events",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -189,10 +189,11 @@ class Connection:
             if self._is_open:
                 self._say(client.Request(unsubscribe=subscription.number))
 
-    @property
-    def unanswered_submissions(self) -> int:
-        """Submissions that are on their way, or wait for it."""
-        return self._requests.submissions
+    def grant(self, subscription: Subscription, count: int) -> None:
+        """Lets so many more events come."""
+        if count and not subscription.is_over and self._is_open:
+            credit = client.GrantCredit(subscription=subscription.number, events=count)
+            self._say(client.Request(grant_credit=credit))
 
     def _say(
         self, request: client.Request, answer: Callable[[Any], None] = lambda reply: None
@@ -390,15 +391,7 @@ class Connection:
         elif kind == "events":
             for subscription in self._subscriptions:
                 if subscription.number == answer.events.subscription:
-                    grant = subscription.take(answer.events, self._life)
-                    if grant:
-                        self._say(
-                            client.Request(
-                                grant_credit=client.GrantCredit(
-                                    subscription=subscription.number, events=grant
-                                )
-                            )
-                        )
+                    self.grant(subscription, subscription.take(answer.events, self._life))
                     break
         elif kind == "welcome":
             self._life = (answer.welcome.epoch, answer.welcome.life)

@@ -34,7 +34,6 @@ class PendingRequest:
     number: int
     message: bytes
     answer: Answer
-    is_submission: bool = False
     # Of this connection only: it is not sent again on the next one.
     is_passing: bool = False
     # Busy answers in a row.
@@ -61,11 +60,6 @@ class Requests:
     def __len__(self) -> int:
         return len(self._waiting) + len(self._passing) + len(self._sent)
 
-    @property
-    def submissions(self) -> int:
-        """Submissions without an answer."""
-        return sum(request.is_submission for request in (*self._waiting, *self._sent.values()))
-
     def add(self, request: client.Request, answer: Answer, *, is_passing: bool = False) -> int:
         """Numbers a request and puts it in line. Returns the number.
 
@@ -75,7 +69,7 @@ class Requests:
         request.number = self._last
         message = client.ClientMessage(request=request).SerializeToString()
         (self._passing if is_passing else self._waiting).append(
-            PendingRequest(self._last, message, answer, request.HasField("submit"), is_passing)
+            PendingRequest(self._last, message, answer, is_passing)
         )
         return self._last
 
@@ -164,6 +158,8 @@ class Subscription:
     #: Where to begin; None: the present.
     since: int | None = None
     backlog_only: bool = False
+    #: Whether what was delivered is granted again at once; else whoever reads it does that.
+    grants_itself: bool = True
     number: int = 0
     received: int = 0
     ungranted: int = 0
@@ -205,7 +201,7 @@ class Subscription:
             )
         count = len(batch.events.kinds)
         self.received += count
-        self.ungranted += count
+        self.ungranted += count if self.grants_itself else 0
         if not self.includes_own:
             self.since = max(self.since or 0, batch.resume_at)
             self.seen_life = life

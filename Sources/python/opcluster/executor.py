@@ -19,6 +19,7 @@ from opcluster.connection import Connection
 from opcluster.errors import Refused
 from opcluster.executor_core import ExecutorCore
 from opcluster.futures import ClusterFuture
+from opcluster.operations import own_import_paths, resources
 from opcluster.v1 import client_pb2 as client
 from opcluster.v1 import submission_pb2 as words
 
@@ -106,7 +107,7 @@ class ClusterExecutor(Executor):
             access.release()
             raise
         if import_paths is None:
-            import_paths = _import_paths()
+            import_paths = own_import_paths()
         self._core = ExecutorCore(
             access,
             queue=own_queue or queue,
@@ -114,7 +115,7 @@ class ClusterExecutor(Executor):
             interpreter=None if venv else python,
             venv=venv,
             paths=tuple(import_paths),
-            demand=_demand(cpus, memory, gpus),
+            demand=resources(cpus, memory, gpus),
             initializer=None if initializer is None else (initializer, initargs),
             name=name,
         )
@@ -222,31 +223,6 @@ def _result(future: Future[T], end: float | None) -> T:
         raise
     finally:
         del future
-
-
-def _import_paths() -> tuple[str, ...]:
-    """The folders of ``sys.path`` that are not the installation's own."""
-    installed = (sys.prefix, sys.base_prefix, sys.exec_prefix)
-    found = []
-    for path in sys.path:
-        folder = os.path.abspath(path) if path else os.getcwd()
-        if not folder.startswith(installed) and os.path.isdir(folder):
-            found.append(folder)
-    return tuple(dict.fromkeys(found))[:64]
-
-
-def _demand(cpus: float, memory: int, gpus: float) -> words.Resources | None:
-    """The resources of a call; None: one processor.
-
-    :raises ValueError: for a negative number.
-    """
-    if min(cpus, memory, gpus) < 0:
-        raise ValueError("cpus, memory and gpus must not be negative")
-    if cpus == 1 and not memory and not gpus:
-        return None
-    return words.Resources(
-        cpus=round(cpus * 10_000), memory_bytes=memory, gpus=round(gpus * 10_000)
-    )
 
 
 def _check_queue(connection: Connection, name: str) -> None:

@@ -46,3 +46,10 @@ def remote_exception(output: bytes, diagnostic: str, row: client.OperationRow) -
         + (f"/{row.index}" if row.HasField("index") else "")
         + f" {outcome}: {diagnostic or 'no reason is known'}"
     )
+
+
+def outcome_exception(row: client.OperationRow) -> BaseException:
+    """Why an operation has no result."""
+    output = row.result.output[0] if row.result.output else b""
+    diagnostic = row.result.diagnostic[0] if row.result.diagnostic else ""
+    return remote_exception(output, diagnostic, row)

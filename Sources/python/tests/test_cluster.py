@@ -1,0 +1,143 @@
+"""Operations as objects on a real cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import functions
+import pytest
+
+import opcluster
+from opcluster import INDEX, Call, Cluster, Command, Join, PythonFunction, Refused, RemoteError
+from opcluster.local_cluster import LocalCluster
+
+TIME = 60.0
+
+
+@pytest.fixture
+def client(cluster: LocalCluster) -> Iterator[Cluster]:
+    with Cluster(cluster.address) as made:
+        yield made
+
+
+def test_a_graph_of_commands_and_functions(client: Cluster) -> None:
+    write = Command('echo "size=12" >> "$OP_OUTPUT"; echo said; echo wrong >&2', outputs=["size"])
+    show = Command(["echo", ["size is ", write.output("size")]], name="show").depends_on(write)
+
+    def total(*extra: int) -> int:
+        inputs = opcluster.current_operation().inputs
+        return sum(int(each.value["size"]) for each in inputs) + sum(extra)
+
+    add = PythonFunction(total, 1, 2).depends_on(write)
+    graph = client.submit(write, show, add, Join("all").depends_on(show, add), name="mixed")
+    assert graph.wait(TIME) == "SUCCEEDED"
+    assert graph.handle(show).log() == "size is 12\n"
+    assert graph.handle(write).log("error") == "wrong\n"
+    assert graph.result(write) == {"size": "12"}
+    assert graph.result(add) == 15
+    # A later graph may depend on an earlier one.
+    later = PythonFunction(total).depends_on(write)
+    assert client.submit(later).result(later, TIME) == 12
+
+
+def test_arrays(client: Cluster) -> None:
+    squares = PythonFunction(pow, elements=[(number, 2) for number in range(5)])
+    echo = Command(["echo", INDEX], count=3)
+    plus = PythonFunction("builtins:abs", -7)
+    graph = client.submit(squares, echo, plus)
+    assert graph.result(squares, TIME) == [0, 1, 4, 9, 16]
+    assert graph.result(plus, TIME) == 7
+    graph.wait(TIME)
+    assert [graph.handle(echo, at).log() for at in range(3)] == ["1\n", "2\n", "3\n"]
+
+
+def test_policies(client: Cluster) -> None:
+    fails = PythonFunction(functions.fail, "no", may_fail=True)
+    on_failure = Command(["true"], name="rescue").depends_on(fails, policy="failed")
+    on_success = Command(["true"], name="never").depends_on(fails)
+    always = Command(["true"], name="always").depends_on(fails, policy="finished")
+    graph = client.submit(fails, on_failure, on_success, always)
+    graph.wait(TIME)
+    assert graph.handle(on_failure).state == graph.handle(always).state == "SUCCEEDED"
+    assert graph.handle(on_success).state == "SKIPPED"
+    with pytest.raises(ValueError, match="no"):
+        graph.result(fails)
+    with pytest.raises(RemoteError, match="skipped"):
+        graph.result(on_success)
+
+
+def test_queues_suspend_and_limit(client: Cluster) -> None:
+    queue = client.queue("tests-queue", max_concurrent=2)
+    queue.suspend()
+    operations = [Command(["true"], name=f"t{number}") for number in range(4)]
+    graph = queue.submit(*operations)
+    assert queue.operation_count == 4
+    with pytest.raises(TimeoutError):
+        graph.wait(0.2)
+    queue.set_max_concurrent(1)
+    queue.resume()
+    assert graph.wait(TIME) == "SUCCEEDED"
+    assert "tests-queue" in client.queue_names()
+    queue.remove()
+    assert "tests-queue" not in client.queue_names()
+
+
+def test_cancel_hold_and_priority(client: Cluster, tmp_path: Path) -> None:
+    held = Command(["true"], is_held=True, priority="low")
+    sleeps = PythonFunction(functions.sleep_until_cancelled, str(tmp_path / "mark"))
+    graph = client.submit(held, sleeps)
+    handle = graph.handle(held)
+    assert handle.state == "HELD"
+    handle.set_priority("high")
+    handle.release()
+    handle.wait(TIME)
+    while not (tmp_path / "mark").exists():
+        os.sched_yield()
+    assert graph.handle(sleeps).cancel("enough") == "EXECUTING"
+    assert graph.wait(TIME) == "CANCELLED"
+    assert handle.cancel() == "ALREADY_FINISHED"
+
+
+def test_suspended_graphs(client: Cluster) -> None:
+    operation = Command(["true"])
+    graph = client.queue().submit(operation, is_suspended=True)
+    assert graph.state == "SUSPENDED"
+    graph.resume()
+    assert graph.wait(TIME) == "SUCCEEDED"
+    graph = client.queue().submit(Command(["true"]), is_suspended=True)
+    assert graph.cancel() == 1
+    assert graph.wait(TIME) == "CANCELLED"
+
+
+def test_events(client: Cluster) -> None:
+    async def kinds() -> list[str]:
+        stream = client.events()
+        graph = await asyncio.to_thread(client.submit, Command(["true"], name="one"))
+        found = []
+        async for event in stream:
+            if event.graph == graph.number:
+                found.append(f"{event.kind} {event.outcome}".strip())
+                if event.kind == "GRAPH_SUCCEEDED":
+                    break
+        stream.close()
+        return found
+
+    found = asyncio.run(asyncio.wait_for(kinds(), TIME))
+    assert "FINISHED SUCCEEDED" in found and "EXECUTING" in found
+
+
+def test_a_large_result(client: Cluster) -> None:
+    operation = PythonFunction(bytes, 200_000)
+    assert client.submit(operation).result(operation, TIME) == bytes(200_000)
+
+
+def test_what_is_refused(client: Cluster) -> None:
+    with pytest.raises(Refused) as caught:
+        a, b = Command(["true"], name="a"), Command(["true"], name="b")
+        client.submit(a.depends_on(b), b.depends_on(a))
+    assert caught.value.code == "CYCLE"
+    with pytest.raises(ValueError, match="not submitted"):
+        client.submit(Command(["true"]).depends_on(Call("nothing")))
