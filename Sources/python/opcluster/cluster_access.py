@@ -18,7 +18,7 @@ class ClusterAccess:
         self._local = local
         self._is_released = False
         self._has_ended = threading.Event()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     @classmethod
     def find(

@@ -64,7 +64,7 @@ class Connection:
         self._context = zmq.Context()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._tasks: deque[Callable[[], None]] = deque()
         self._is_woken = False
         self._is_closing = False

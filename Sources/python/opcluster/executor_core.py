@@ -67,7 +67,7 @@ class ExecutorCore:
         self._initializer = initializer
         self._key = uuid.uuid4().hex
         self._name = valid_name(name)
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self._functions: OrderedDict[tuple[int, bool], RemoteFunction] = OrderedDict()
         self._new: deque[Call] = deque()
         self._is_posted = False
