@@ -214,7 +214,14 @@ class ExecutorCore:
 
     def stop(self, futures: list[ClusterFuture[Any]]) -> None:
         """Asks calls to stop, and does not wait."""
-        self.connection.post(lambda: self._send_cancel(futures, lambda found: None))
+        with self.lock:
+            # In line. Whoever takes it from there looks first.
+            in_line = [future for future in futures if future._place is None]
+            sent = [future for future in futures if future._place is not None]
+            for future in in_line:
+                future._cancel_locally()
+        if sent:
+            self.connection.post(lambda: self._send_cancel(sent, lambda found: None))
 
     def shut_down(self, cancel_futures: bool) -> None:
         """Takes nothing new; ends once every call has its result."""

@@ -86,10 +86,6 @@ class OpClusterBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[
         self._ready()
         return self.effective_n_jobs(n_jobs)
 
-    def start_call(self) -> None:
-        """A call of `Parallel` begins."""
-        self._futures = set()
-
     def submit(
         self, func: Callable[[], Any], callback: Callable[[Any], None] | None = None
     ) -> Future[Any]:

@@ -184,7 +184,7 @@ def main() -> int:
     parser.add_argument("kinds", nargs="*", default=list(KINDS), help="of " + ", ".join(KINDS))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--calls", type=int, default=10_000)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     rows: dict[str, list[Results]] = {}
     for run in range(options.runs):
         for kind in options.kinds:
