@@ -6,6 +6,7 @@ import base64
 import importlib
 import json
 import pickle
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -19,6 +20,9 @@ JSON_NAME: Final = "python"
 #: The newest protocol of pickles that all supported interpreters read.
 PICKLE_PROTOCOL: Final = 5
 
+_VERSION: Final = (sys.version_info.major, sys.version_info.minor)
+#: Is in the pickle of a function that does not come from a module.
+_COMPILED: Final = b"_make_function"
 _PICKLE_START: Final = 0x80
 _OBJECT_START: Final = ord("{")
 
@@ -70,6 +74,7 @@ def payload(
         value["function"] = function
     else:
         value["pickle"] = base64.b64encode(function).decode("ascii")
+        value["version"] = list(_VERSION)
     if arguments:
         value["arguments"] = arguments
     if keywords:
@@ -107,7 +112,7 @@ def function(payload: bytes, use_paths: Callable[[tuple[str, ...]], None]) -> Fu
     use_paths(tuple(paths))
     pickled = value.get("pickle")
     if isinstance(pickled, str):
-        found, is_pickled = _unpickled(pickled), True
+        found, is_pickled = _unpickled(pickled, value.get("version")), True
     elif isinstance(value.get("function"), str):
         found, is_pickled = imported(value["function"]), False
     else:
@@ -140,9 +145,20 @@ def imported(name: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _unpickled(text: str) -> Callable[..., Any]:
+def _unpickled(text: str, version: Any) -> Callable[..., Any]:
     try:
-        found = pickle.loads(base64.b64decode(text))
+        pickled = base64.b64decode(text)
+    except ValueError as error:
+        raise BadCall(f"'pickle' is no base64: {error}") from error
+    # Compiled code means something else in another version, and may crash it.
+    if _COMPILED in pickled and isinstance(version, list) and tuple(version) != _VERSION:
+        raise BadCall(
+            f"its function was compiled by Python {'.'.join(map(str, version))}, and this is "
+            f"{'.'.join(map(str, _VERSION))} ({sys.executable}); name an interpreter of that "
+            "version, or put the function into a module that it can import"
+        )
+    try:
+        found = pickle.loads(pickled)
     except Exception as error:
         raise BadCall(
             f"cannot unpickle its function: {type(error).__name__}: {error}{_advice(error)}"

@@ -114,6 +114,14 @@ def test_a_bad_function(worker: Worker, payload: bytes, words_of_it: str) -> Non
     assert words_of_it in result.diagnostic[0]
 
 
+def test_code_of_another_version(worker: Worker) -> None:
+    payload = json.loads(calls.payload(cloudpickle.dumps(lambda: 1)))
+    payload["version"] = [3, 1]
+    result = worker.call(json.dumps(payload).encode())
+    assert result.cause == [words.FAILURE_CAUSE_BAD_ARGUMENT]
+    assert "compiled by Python 3.1" in result.diagnostic[0]
+
+
 def test_bad_arguments(worker: Worker) -> None:
     result = worker.call(calls.payload("math:sqrt"), b"\x80\x05nonsense")
     assert result.cause == [words.FAILURE_CAUSE_BAD_ARGUMENT]
