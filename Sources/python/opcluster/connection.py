@@ -103,6 +103,8 @@ class Connection:
 
         :raises ConnectionFailed: if the connection was closed.
         """
+        if not self.is_here:
+            raise ConnectionFailed("the connection is of the process that has forked this one")
         with self._lock:
             if self._is_closing:
                 raise self._end or ConnectionFailed("the connection was closed")
@@ -111,6 +113,11 @@ class Connection:
                 return
             self._is_woken = True
             os.eventfd_write(self._wake, 1)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it was made in this process: a forked one has neither thread nor socket."""
+        return os.getpid() == self._process
 
     @property
     def is_own_thread(self) -> bool:
@@ -143,6 +150,8 @@ class Connection:
 
     def close(self) -> None:
         """Ends the connection; what has no answer fails."""
+        if not self.is_here:
+            return
         with self._lock:
             self._is_closing = True
             if not self._has_finished:

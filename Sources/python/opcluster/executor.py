@@ -140,6 +140,8 @@ class ClusterExecutor(Executor):
 
         :raises RuntimeError: after `shutdown`.
         """
+        if not self._core.connection.is_here:
+            raise RuntimeError("the executor is of the process that has forked this one")
         with self._core.lock:
             if self._core.is_shut_down:
                 raise RuntimeError("cannot schedule new futures after shutdown")
@@ -183,6 +185,8 @@ class ClusterExecutor(Executor):
         :param wait: return when every call has its result.
         :param cancel_futures: cancel what does not run yet.
         """
+        if not self._core.connection.is_here:
+            return
         _executors.discard(self)
         self._finalizer.detach()
         self._core.shut_down(cancel_futures)

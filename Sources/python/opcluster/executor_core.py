@@ -225,6 +225,8 @@ class ExecutorCore:
 
     def shut_down(self, cancel_futures: bool) -> None:
         """Takes nothing new; ends once every call has its result."""
+        if not self.connection.is_here:
+            return
         with self.lock:
             self.is_shut_down = True
         try:

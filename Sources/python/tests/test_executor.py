@@ -205,6 +205,29 @@ def test_a_program_that_ends_waits_for_its_calls(cluster: LocalCluster, tmp_path
     assert mark.exists()
 
 
+def test_a_forked_process_ends_and_is_refused(executor: ClusterExecutor) -> None:
+    assert executor.submit(abs, -1).result(TIME) == 1
+    child = os.fork()
+    if child == 0:
+        try:
+            executor.submit(abs, 1)
+        except RuntimeError:
+            executor.shutdown()
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert executor.submit(abs, -2).result(TIME) == 2
+
+
+def test_an_interpreter_without_the_package(cluster: LocalCluster) -> None:
+    with ClusterExecutor(cluster.address, python="/usr/bin/python3") as executor:
+        error = executor.submit(abs, 1).exception(TIME)
+        assert isinstance(error, RemoteError) and "opcluster" in str(error)
+    with ClusterExecutor(cluster.address, python="/no/such/python") as executor:
+        error = executor.submit(abs, 1).exception(TIME)
+        assert isinstance(error, RemoteError) and "/no/such/python" in str(error)
+
+
 def test_an_unknown_queue_and_address(cluster: LocalCluster) -> None:
     from opcluster import ConnectionFailed, Refused
 
