@@ -421,6 +421,9 @@ public struct GraphStructure: Hashable, Sendable {
     public var queue: String
     public var work: String
     public var counts: StateCounts
+    /// What each of its operations needs of a worker.
+    public var demand = Resources.none
+    public var requirements: [LabelRequirement] = []
     public init(
       name: String, count: UInt32, firstIndex: UInt32, isArray: Bool, indexRuns: [IndexRun],
       queue: String, work: String, counts: StateCounts

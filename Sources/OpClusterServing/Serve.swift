@@ -107,6 +107,11 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       Give up after so many seconds without a coordinator. [OPWORKER_EXIT_WHEN_UNREACHABLE]
       """)
   var exitWhenUnreachable: String?
+  @Option(
+    help: """
+      Leave after so many seconds with nothing to run, at most a year. [OPWORKER_EXIT_WHEN_IDLE]
+      """)
+  var exitWhenIdle: String?
   @Option(help: "trace, debug, info, notice, warning, error or critical. [OPWORKER_LOG_LEVEL]")
   var logLevel: String?
   @Option(help: "text or json. [OPWORKER_LOG_FORMAT]")
@@ -229,6 +234,12 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
         throw ValidationError("--exit-when-unreachable '\(text)' is not a number of seconds")
       }
       configuration.patience = .seconds(Int64(seconds))
+    }
+    if let text = settings.text(.exitWhenIdle, flag: exitWhenIdle) {
+      guard let seconds = Int64(text), (1...31_536_000).contains(seconds) else {
+        throw ValidationError("--exit-when-idle: '\(text)' is not a number of seconds up to a year")
+      }
+      configuration.idleTime = .seconds(seconds)
     }
     // Last, so that errors of the flags are reported before keys are required, or spent.
     if endpoint.transport == .tcp { useKeys(&configuration, settings) }

@@ -25,6 +25,7 @@ public enum WorkerSetting: String, CaseIterable, Sendable {
   /// A file with the value of `join`.
   case joinFile = "join_file"
   case exitWhenUnreachable = "exit_when_unreachable"
+  case exitWhenIdle = "exit_when_idle"
   case runAs = "run_as"
   case logLevel = "log_level"
   case logFormat = "log_format"

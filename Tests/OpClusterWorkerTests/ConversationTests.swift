@@ -216,4 +216,16 @@ extension WorkerTests {
     let error = #expect(throws: WorkerError.self) { try second.run() }
     #expect(error?.status == 73)
   }
+
+  // What it has to run holds it; then it leaves, and takes nothing new meanwhile.
+  @Test func anIdleWorkerLeaves() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint) { $0.idleTime = .milliseconds(300) }
+    let result = try coordinator.run(FakeCoordinator.command(FakeCoordinator.shell("sleep 1")))
+    #expect(result.isSuccess)
+    try coordinator.until("its wish to leave") { coordinator.wantsToLeave }
+    #expect(coordinator.conversation != nil)
+    try coordinator.order { $0.drain = true }
+    #expect(try worker.end(coordinator) == .drained)
+  }
 }

@@ -25,6 +25,8 @@ final class FakeCoordinator {
   var chunks: [LogChunk] = []
   /// As the newest report says.
   var unkillable: [AttemptID] = []
+  /// What its newest report says.
+  var wantsToLeave = false
   var saidGoodbye = false
   /// What a hello is answered with.
   var timing = Timing()
@@ -119,6 +121,7 @@ final class FakeCoordinator {
       reportTaken = report.number
       entries += report.entries
       unkillable = report.unkillable
+      wantsToLeave = report.isLeaving
       if acknowledges, !report.entries.isEmpty { try order() }
     case .logChunk(let chunk): chunks.append(chunk)
     case .goodbye: saidGoodbye = true

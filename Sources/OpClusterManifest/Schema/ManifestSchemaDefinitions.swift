@@ -314,8 +314,7 @@ extension ManifestSchema {
               "anyOf": [
                 {"type": "string", "minLength": 1},
                 {
-                  "type": "array",
-                  "minItems": 1,
+                  "type": "array", "minItems": 1,
                   "items": {"type": ["string", "number", "boolean"]}
                 }
               ],

@@ -63,10 +63,13 @@ extension ClusterState {
 
 extension Stage {
   fileprivate func outline(queue: String) -> GraphStructure.Stage {
-    GraphStructure.Stage(
+    var stage = GraphStructure.Stage(
       name: template.name, count: template.count, firstIndex: firstIndex,
       isArray: template.isArray, indexRuns: template.indexRuns, queue: queue,
       work: template.work.description, counts: counts)
+    stage.demand = template.demand
+    stage.requirements = template.requirements
+    return stage
   }
 }
 

@@ -207,6 +207,8 @@ extension GraphStructure.Stage: WireConvertible {
     proto.queue = queue
     proto.work = work
     proto.counts = counts.counts
+    if demand != .none { proto.demand = ProtoResources(demand) }
+    if !requirements.isEmpty { proto.requirements = requirements.map(\.proto) }
     return proto
   }
   init(proto: ProtoGraphStructure.Stage) throws(WireError) {
@@ -217,6 +219,8 @@ extension GraphStructure.Stage: WireConvertible {
       queue: try text(proto.queue, WireLimits.queueNameBytes, "stage.queue"),
       work: try text(proto.work, WireLimits.sentenceBytes, "stage.work"),
       counts: try StateCounts(proto.counts, "stage.counts"))
+    demand = try proto.demand.words("stage.demand")
+    requirements = try list(proto.requirements, Limits.labelsPerThing, "stage.requirements")
   }
 }
 

@@ -2507,11 +2507,24 @@ nonisolated struct ProtoGraphStructure: @unchecked Sendable {
     /// As in GraphRow.
     var counts: [UInt32] = []
 
+    /// What each of its operations needs of a worker.
+    var demand: ProtoResources {
+      get {_demand ?? ProtoResources()}
+      set {_demand = newValue}
+    }
+    /// Returns true if `demand` has been explicitly set.
+    var hasDemand: Bool {self._demand != nil}
+    /// Clears the value of `demand`. Subsequent reads from it will return its default value.
+    mutating func clearDemand() {self._demand = nil}
+
+    var requirements: [ProtoLabelRequirement] = []
+
     var unknownFields = SwiftProtobuf.UnknownStorage()
 
     init() {}
 
     fileprivate var _indexRuns: ProtoIndexRuns? = nil
+    fileprivate var _demand: ProtoResources? = nil
   }
 
   init() {}
@@ -6530,7 +6543,7 @@ nonisolated extension ProtoGraphStructure: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoGraphStructure.Stage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = ProtoGraphStructure.protoMessageName + ".Stage"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}first_index\0\u{3}is_array\0\u{3}index_runs\0\u{1}queue\0\u{1}work\0\u{1}counts\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}first_index\0\u{3}is_array\0\u{3}index_runs\0\u{1}queue\0\u{1}work\0\u{1}counts\0\u{1}demand\0\u{1}requirements\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6546,6 +6559,8 @@ nonisolated extension ProtoGraphStructure.Stage: SwiftProtobuf.Message, SwiftPro
       case 6: try { try decoder.decodeSingularStringField(value: &self.queue) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self.work) }()
       case 8: try { try decoder.decodeRepeatedUInt32Field(value: &self.counts) }()
+      case 9: try { try decoder.decodeSingularMessageField(value: &self._demand) }()
+      case 10: try { try decoder.decodeRepeatedMessageField(value: &self.requirements) }()
       default: break
       }
     }
@@ -6580,6 +6595,12 @@ nonisolated extension ProtoGraphStructure.Stage: SwiftProtobuf.Message, SwiftPro
     if !self.counts.isEmpty {
       try visitor.visitPackedUInt32Field(value: self.counts, fieldNumber: 8)
     }
+    try { if let v = self._demand {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    } }()
+    if !self.requirements.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.requirements, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6592,6 +6613,8 @@ nonisolated extension ProtoGraphStructure.Stage: SwiftProtobuf.Message, SwiftPro
     if lhs.queue != rhs.queue {return false}
     if lhs.work != rhs.work {return false}
     if lhs.counts != rhs.counts {return false}
+    if lhs._demand != rhs._demand {return false}
+    if lhs.requirements != rhs.requirements {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

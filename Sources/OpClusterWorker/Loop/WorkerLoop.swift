@@ -172,6 +172,7 @@ final class WorkerLoop {
       speak()
       attempts.tidy()
       tellService()
+      leaveIfIdle()
       if let exit = exit() {
         leave()
         return exit
@@ -188,7 +189,7 @@ final class WorkerLoop {
     if decisions.isHurried { deadline = now.nanoseconds }
     if let leaveAt = ending.leaveAt { deadline = leaveAt.nanoseconds }
     let sweep = sweeps.state.isAtWork ? nil : sweeps.next.nanoseconds
-    for moment in [ending.drainEnd?.nanoseconds, service?.nextFeed, sweep] {
+    for moment in [ending.drainEnd?.nanoseconds, idleEnd?.nanoseconds, service?.nextFeed, sweep] {
       if let moment { deadline = min(moment, deadline ?? moment) }
     }
     if let patience = configuration.patience, core.conversation == nil {
@@ -242,6 +243,28 @@ final class WorkerLoop {
         stop(now: ending.stops > 0)
       }
     }
+  }
+
+  /// When it leaves for want of work; nil: it has some, or stays, or leaves already.
+  private var idleEnd: Instant? {
+    guard let time = configuration.idleTime, let since = ending.idleSince, !ending.isIdleEnd else {
+      return nil
+    }
+    return since + time
+  }
+
+  private func leaveIfIdle() {
+    guard configuration.idleTime != nil else { return }
+    let counts = core.counts
+    guard counts.assigned == 0, counts.running == 0, counts.unacknowledged == 0 else {
+      ending.idleSince = nil
+      return
+    }
+    if ending.idleSince == nil { ending.idleSince = now }
+    guard let idleEnd, now >= idleEnd else { return }
+    logger.notice("it has had nothing to run for its idle time, and leaves")
+    ending.isIdleEnd = true
+    apply(.leave)
   }
 
   private func endDrain() {

@@ -67,6 +67,10 @@ struct WorkerEnding {
   var wasKilled = false
   /// The moment when a drain that a signal began becomes a stop.
   var drainEnd: Instant?
+  /// Since when it has had nothing to run; nil: it has.
+  var idleSince: Instant?
+  /// It leaves since it had nothing to run.
+  var isIdleEnd = false
   /// The moment when the goodbye has certainly left.
   var leaveAt: Instant?
 }

@@ -8,26 +8,33 @@ import OpClusterSystem
 
 /// The default resources of a worker.
 public enum MachineResources {
-  /// All processors and gpus that this process may use, and nine tenths of the memory.
+  /// All processors and gpus that this process may use, and nine tenths of the memory. In a job of
+  /// Slurm: of what Slurm granted.
   public static var capacity: Resources {
     Resources(
       cpus: processors, memoryBytes: memoryBytes / 10 * 9,
       gpus: ResourceAmount(Int64(gpus.count)))
   }
 
+  private static var grant: SlurmGrant? { SlurmGrant { OwnProcess.variable($0) } }
+
   /// The names of the gpus found.
   public static var gpus: [String] {
-    GPUSetting.present(
+    // Others' gpus may be visible to a job that asked for none.
+    if let grant, !grant.hasGPUs, OwnProcess.variable(GPUVariables.cuda) == nil { return [] }
+    return GPUSetting.present(
       visible: OwnProcess.variable(GPUVariables.cuda), devices: Folders.names(in: "/dev"))
   }
 
-  /// The processors by the affinity mask or by the cgroup's quota, whichever is less.
+  /// The processors by the affinity mask, by the cgroup's quota or by Slurm's grant, whichever is
+  /// least.
   public static var processors: ResourceAmount {
     let status = Folders.text(of: "/proc/self/status") ?? ""
     let mask = status.split(separator: "\n").first { $0.hasPrefix("Cpus_allowed:") } ?? ""
     let allowed = mask.drop { $0 != ":" }.reduce(0) { $0 + (Self.bits[$1] ?? 0) }
     let count = allowed > 0 ? allowed : Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))
-    let all = ResourceAmount(Int64(max(1, count)))
+    let visible = ResourceAmount(Int64(max(1, count)))
+    let all = min(visible, grant?.cpus ?? visible)
     guard let quota = quota else { return all }
     return min(all, max(ResourceAmount(tenThousandths: 1), quota))
   }
@@ -36,14 +43,15 @@ public enum MachineResources {
   private static let bits: [Character: Int] = Dictionary(
     uniqueKeysWithValues: "0123456789abcdef".enumerated().map { ($1, $0.nonzeroBitCount) })
 
-  /// The memory of the machine in bytes, or the limit of the cgroup if that is less.
+  /// The memory of the machine in bytes, or the limit of the cgroup or Slurm's grant if that is
+  /// less.
   public static var memoryBytes: Int64 {
     let pages = Int64(sysconf(Int32(_SC_PHYS_PAGES)))
     let machine = max(0, pages) * Int64(sysconf(Int32(_SC_PAGESIZE)))
     let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
       .compactMap { Folders.text(of: $0) }
       .compactMap { Int64($0.trimmed) }
-    return ([machine] + limits).min() ?? machine
+    return ([machine] + limits + (grant?.memoryBytes.map { [$0] } ?? [])).min() ?? machine
   }
 
   private static var quota: ResourceAmount? {

@@ -53,6 +53,9 @@ public struct WorkerConfiguration: Sendable {
   /// The time for which running operations may continue after a first signal, while nothing new
   /// begins; nil: they are asked to stop at once.
   public var drainTime: Span?
+  /// Leaves after this time without anything to run; nil: it stays. Workers that a batch system
+  /// starts give their machines back so.
+  public var idleTime: Span?
   /// The service manager to notify of readiness and of turns of the loop; nil: none.
   public var service: ServiceAddress?
   /// A descriptor whose other end the starting program holds: the worker stops when it closes. nil:
