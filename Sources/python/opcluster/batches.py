@@ -84,7 +84,6 @@ def gather(waiting: deque[Call], batch: Batch) -> tuple[list[words.Template], li
         call = waiting.popleft()
         future = call.future
         if future.cancelled():
-            future.set_running_or_notify_cancel()
             continue
         if call.dependencies and not all(
             dependency in taken or dependency.operation is not None

@@ -25,6 +25,7 @@ from opcluster.operations import (
     submission,
 )
 from opcluster.results import outcome_exception
+from opcluster.selections import of_graphs
 from opcluster.v1 import client_pb2 as client
 from opcluster.v1 import submission_pb2 as words
 
@@ -228,9 +229,7 @@ class Cluster:
 
 def numbers(*graphs: int) -> client.Selection:
     """The selection of these graphs."""
-    return client.Selection(
-        graphs=client.Selection.GRAPHS_NUMBERS, first_graph=graphs, last_graph=graphs
-    )
+    return of_graphs(graphs)
 
 
 class Queue:

@@ -160,7 +160,8 @@ class ClusterExecutor(Executor):
 
         :param timeout: seconds from this call on, after which `TimeoutError` is raised.
         :param chunksize: entries of one call at a worker.
-        :param buffersize: calls without a yielded result; None: all are submitted at once.
+        :param buffersize: calls that are submitted before the first result is asked for; each
+            result that is asked for adds one. None: all are submitted at once.
         """
         if chunksize < 1:
             raise ValueError("chunksize must be >= 1.")
@@ -199,16 +200,16 @@ def _ordered_results(
     futures: Iterator[Future[T]], buffersize: int | None, end: float | None
 ) -> Iterator[T]:
     """Submits at once (or so many), and yields results in order, as `Executor.map` does it."""
-    # The next one is submitted before the first is waited for.
-    line = deque(itertools.islice(futures, None if buffersize is None else buffersize - 1))
+    line = deque(itertools.islice(futures, buffersize))
 
     def results() -> Iterator[T]:
         try:
             while True:
-                if buffersize is not None:
-                    line.extend(itertools.islice(futures, 1))
                 if not line:
                     return
+                if buffersize is not None:
+                    # Whoever takes a result makes room for another call.
+                    line.extend(itertools.islice(futures, 1))
                 # No name here may refer to a result that was yielded.
                 yield _result(line.popleft(), end)
         finally:

@@ -14,8 +14,8 @@ from typing import Any
 
 import cloudpickle
 
-from opcluster import calls, columns, limits
-from opcluster.batches import Batch, Call, RemoteFunction, edges, gather, index_runs, valid_name
+from opcluster import calls, columns, limits, selections
+from opcluster.batches import Batch, Call, RemoteFunction, edges, gather, valid_name
 from opcluster.cluster_access import ClusterAccess
 from opcluster.connection import Connection
 from opcluster.contents import ContentExchange
@@ -27,21 +27,15 @@ from opcluster.v1 import client_pb2 as client
 from opcluster.v1 import submission_pb2 as words
 
 #: Submissions without an answer; what comes meanwhile gathers for the next.
-_SUBMISSIONS_ON_THE_WAY = 2
+_SUBMISSIONS_ON_THE_WAY = 1
 _READS_ON_THE_WAY = 4
 #: Functions whose pickles are kept.
 _FUNCTIONS_KEPT = 256
 _FINISHED = client.EVENT_KIND_FINISHED
 _EXECUTING = client.EVENT_KIND_EXECUTING
-_ENDED = [
-    client.STATE_WORD_SUCCEEDED,
-    client.STATE_WORD_FAILED,
-    client.STATE_WORD_TIMED_OUT,
-    client.STATE_WORD_CANCELLED,
-    client.STATE_WORD_SKIPPED,
-    client.STATE_WORD_LOST,
-]
-
+#: Calls that one request names.
+_CANCELS_AT_ONCE = 4_096
+_CANCEL_REASON = "cancelled by its program"
 
 
 class ExecutorCore:
@@ -80,6 +74,7 @@ class ExecutorCore:
         self._waiting: deque[Call] = deque()
         self._held: list[Call] = []
         self._submitting = 0
+        self._flying: set[Batch] = set()
         self._reading = 0
         self._batches: dict[int, Batch] = {}
         self._due: OrderedDict[int, None] = OrderedDict()
@@ -197,19 +192,16 @@ class ExecutorCore:
         if self.connection.is_own_thread:
             return False
         verdicts: Future[list[int]] = Future()
-
-        def send() -> None:
-            self._send_cancel([future], lambda found: verdicts.set_result(found))
-
+        future._hold_begin(True)
         try:
-            self.connection.post(send)
+            self.connection.post(lambda: self._cancel_unstarted([future], verdicts.set_result))
             verdict = verdicts.result()
+            if verdict and verdict[0] != client.CANCEL_VERDICT_ALREADY_FINISHED:
+                return future._cancel_locally()
         except OpClusterError:
-            return False
-        if not verdict or verdict[0] == client.CANCEL_VERDICT_ALREADY_FINISHED:
-            return False
-        if future._cancel_locally():
-            future.set_running_or_notify_cancel()
+            pass
+        finally:
+            future._hold_begin(False)
         return future.cancelled()
 
     def stop(self, futures: list[ClusterFuture[Any]]) -> None:
@@ -275,12 +267,14 @@ class ExecutorCore:
         if self._queue is not None:
             submission.queues.append(words.QueueReference(named=self._queue))
         self._submitting += 1
+        self._flying.add(batch)
         self.connection.send(
             client.Request(submit=submission), lambda reply: self._submitted(batch, reply)
         )
 
     def _submitted(self, batch: Batch, reply: client.Reply | OpClusterError) -> None:
         self._submitting -= 1
+        self._flying.discard(batch)
         if isinstance(reply, OpClusterError):
             for index in range(len(batch.calls)):
                 self._conclude(batch, index, lambda future: future.set_exception(reply))
@@ -306,10 +300,7 @@ class ExecutorCore:
             self.connection.renew(self._subscription)
 
     def _selection(self) -> client.Selection:
-        graphs = sorted(self._batches)
-        return client.Selection(
-            graphs=client.Selection.GRAPHS_NUMBERS, first_graph=graphs, last_graph=graphs
-        )
+        return selections.of_graphs(self._batches)
 
     def _look_again(self) -> None:
         """The subscription began anew: what ended before is read."""
@@ -347,8 +338,8 @@ class ExecutorCore:
         if kind == _FINISHED:
             batch.due.append(index)
             self._due[batch.graph] = None
-        elif not call.future.running() and not call.future.done():
-            call.future.set_running_or_notify_cancel()
+        else:
+            call.future._begin()
 
     def _read(self, graph: int) -> None:
         """Reads the results of calls that have ended, in as few requests as possible."""
@@ -364,25 +355,13 @@ class ExecutorCore:
                 end += 1
             for begin in range(place, end, limits.ROWS_PER_REPLY):
                 part = due[begin : min(end, begin + limits.ROWS_PER_REPLY)]
-                selection = client.Selection(
-                    graphs=client.Selection.GRAPHS_NUMBERS,
-                    first_graph=[graph],
-                    last_graph=[graph],
-                    operation=name,
-                    elements=index_runs(index - first + 1 for index in part),
-                )
+                selection = selections.of_elements(graph, name, first, part)
                 self._ask_rows(selection, None, graph)
             place = end
 
     def _read_ended(self, graph: int, after: words.Operation | None) -> None:
         """Reads everything of a graph that has ended, page by page."""
-        selection = client.Selection(
-            graphs=client.Selection.GRAPHS_NUMBERS,
-            first_graph=[graph],
-            last_graph=[graph],
-            states=_ENDED,
-        )
-        self._ask_rows(selection, after, graph)
+        self._ask_rows(selections.of_graphs([graph], selections.ENDED), after, graph)
 
     def _ask_rows(
         self, selection: client.Selection, after: words.Operation | None, graph: int
@@ -492,8 +471,6 @@ class ExecutorCore:
             except Exception:
                 # Somebody else ended it at the same moment.
                 pass
-        elif call.future.cancelled():
-            call.future._cancel_locally()
 
     def _send_cancel(
         self, futures: list[ClusterFuture[Any]], use: Callable[[list[int]], None]
@@ -515,9 +492,37 @@ class ExecutorCore:
 
         target = client.OperationTarget(operations=columns.operation_columns(sorted(places)))
         self.connection.send(
-            client.Request(cancel=client.Cancel(target=target, reason="cancelled by its program")),
+            client.Request(cancel=client.Cancel(target=target, reason=_CANCEL_REASON)),
             answer,
         )
+
+    def _cancel_unstarted(
+        self, futures: list[ClusterFuture[Any]], use: Callable[[list[int]], None]
+    ) -> None:
+        """Cancels calls of one batch, except those that run; `use` gets verdicts of the others."""
+        batch = futures[0]._batch
+        assert batch is not None
+        if not batch.graph:
+            batch.when_accepted.append(lambda: self._cancel_unstarted(futures, use))
+            return
+        wanted = sorted(future._place[1] for future in futures if future._place is not None)
+        for name, first, count in batch.templates:
+            part = [index for index in wanted if first <= index < first + count]
+            if not part:
+                continue
+            selection = selections.of_elements(
+                batch.graph, name, first, part, selections.UNSTARTED
+            )
+            cancel = client.Cancel(
+                target=client.OperationTarget(selection=selection), reason=_CANCEL_REASON
+            )
+            self.connection.send(
+                client.Request(cancel=cancel),
+                # A refusal: none of them is there any more, or all run.
+                lambda reply: use(
+                    [] if isinstance(reply, OpClusterError) else list(reply.cancelled.verdict)
+                ),
+            )
 
     def _begin_end(self, cancel_futures: bool) -> None:
         self._take_new()
@@ -525,20 +530,26 @@ class ExecutorCore:
             return
         for call in (*self._waiting, *self._held):
             call.future._cancel_locally()
-        pending = [
-            call.future
-            for batch in self._batches.values()
-            for call in batch.calls
-            if call is not None and not call.future.running()
-        ]
-        for begin in range(0, len(pending), 50_000):
-            part = pending[begin : begin + 50_000]
-            self._send_cancel(part, lambda found: None)
+        for batch in (*self._batches.values(), *self._flying):
+            futures = [call.future for call in batch.calls if call is not None]
+            for begin in range(0, len(futures), _CANCELS_AT_ONCE):
+                self._cancel_some(futures[begin : begin + _CANCELS_AT_ONCE])
+
+    def _cancel_some(self, futures: list[ClusterFuture[Any]]) -> None:
+        pending = [future for future in futures if not future.running()]
+        for future in pending:
+            future._hold_begin(True)
+
+        def go_on(verdicts: list[int]) -> None:
+            # What was cancelled ends so; what runs goes on.
+            for future in pending:
+                future._hold_begin(False)
+
+        if pending:
+            self._cancel_unstarted(pending, go_on)
 
     def _end_if_idle(self) -> None:
-        for call in [call for call in self._waiting if call.future.cancelled()]:
-            call.future.set_running_or_notify_cancel()
-            self._waiting.remove(call)
+        self._waiting = deque(call for call in self._waiting if not call.future.cancelled())
         if self._waiting or self._held or self._new or self._leaving:
             return
         if self._batches or self._submitting:

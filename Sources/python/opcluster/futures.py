@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: States of a future, as concurrent.futures names them.
+_PENDING, _CANCELLED = "PENDING", "CANCELLED"
+
 _PLAIN_TYPES = (type(None), bool, int, float, complex, str, bytes)
 
 
@@ -43,6 +46,7 @@ class ClusterFuture(Future[T]):
         # Graph and index once it was submitted; graph 0: not accepted yet.
         self._place: columns.OperationKey | None = None
         self._batch: Batch | None = None
+        self._has_begun = self._begin_is_held = False
 
     @property
     def operation(self) -> columns.OperationKey | None:
@@ -65,7 +69,28 @@ class ClusterFuture(Future[T]):
             self._core.stop([self])
 
     def _cancel_locally(self) -> bool:
-        return super().cancel()
+        """Ends as cancelled, and tells those who wait; false if it runs or has ended otherwise."""
+        if not super().cancel():
+            return False
+        # Several threads may come here: waiters are told once.
+        with self._condition:
+            if self._state == _CANCELLED:
+                self.set_running_or_notify_cancel()
+        return True
+
+    def _begin(self) -> None:
+        """It runs, unless it was cancelled meanwhile."""
+        with self._condition:
+            self._has_begun = True
+            if self._state == _PENDING and not self._begin_is_held:
+                self.set_running_or_notify_cancel()
+
+    def _hold_begin(self, is_held: bool) -> None:
+        """While the coordinator is asked to cancel it, it is not said to run."""
+        with self._condition:
+            self._begin_is_held = is_held
+            if self._has_begun and not is_held:
+                self._begin()
 
     def __reduce__(self) -> tuple[Any, ...]:
         met = _pickling.met

@@ -14,9 +14,7 @@ from opcluster.v1 import submission_pb2 as words
 
 
 def end_as_cancelled(future: ClusterFuture[Any]) -> None:
-    if future._cancel_locally():
-        future.set_running_or_notify_cancel()
-    else:
+    if not future._cancel_locally():
         future.set_exception(CancelledError("it was cancelled while it ran"))
 
 
