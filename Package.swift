@@ -116,6 +116,8 @@ let package = Package(
       ]),
     .target(name: "OpClusterProcesses", dependencies: ["OpClusterSystem", "CProcess"]),
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
+    // Workers that come as jobs of a batch system.
+    .target(name: "OpClusterAllocation", dependencies: ["OpClusterModel"]),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel", heap]),
     // What both daemons say to whoever started them.
     .target(
@@ -243,8 +245,9 @@ let package = Package(
     .executableTarget(
       name: "opbatch",
       dependencies: [
-        "OpClusterClient", "OpClusterReading", "OpClusterFolders", "OpClusterKeys",
-        "OpClusterManifest", "OpClusterPresentation", "OpClusterQueries", "OpClusterStore",
+        "OpClusterAllocation", "OpClusterClient", "OpClusterReading", "OpClusterFolders",
+        "OpClusterKeys", "OpClusterManifest",
+        "OpClusterPresentation", "OpClusterQueries", "OpClusterStore",
         "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
       ]),
     .executableTarget(
@@ -360,6 +363,8 @@ let package = Package(
         "OpClusterAttempts",
         "OpClusterModel",
       ]),
+    .testTarget(
+      name: "OpClusterAllocationTests", dependencies: ["OpClusterAllocation", "OpClusterModel"]),
     .testTarget(
       name: "OpClusterManifestTests", dependencies: ["OpClusterManifest", "OpClusterModel"],
       exclude: ["Fixtures", "Expected"]),
@@ -496,7 +501,8 @@ let package = Package(
     .testTarget(
       name: "OpbatchTests",
       dependencies: [
-        "opbatch", "OpClusterReading", "OpClusterClient", "OpClusterManifest",
+        "opbatch", "OpClusterAllocation", "OpClusterFolders", "OpClusterReading",
+        "OpClusterClient", "OpClusterManifest",
         "OpClusterPresentation", "OpClusterWire", "OpClusterModel", arguments,
       ]),
     .testTarget(

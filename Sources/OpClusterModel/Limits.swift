@@ -48,6 +48,13 @@ public enum Limits {
   public static let relativePathBytes = 1_024
   /// Bytes of the path of an interpreter, or of its virtual environment: the kernel's own limit.
   public static let interpreterPathBytes = 4_095
+  /// Jobs of a batch system that one allocation may have at a time.
+  public static let allocatedJobs = 500
+  /// A file of an allocation with its settings or its status, and a log of it that is shown.
+  public static let allocationFileBytes = 1024 * 1024
+  public static let allocationLogBytes = 16 * 1024 * 1024
+  /// Graphs at which one look at what waits for room looks.
+  public static let graphsLookedAt = 200
   /// Templates that a child process of an interpreter remembers.
   public static let templatesPerInterpreter = 1_024
   public static let pathDepth = 32

@@ -35,7 +35,7 @@ struct Opbatch: AsyncParsableCommand {
         ]),
       CommandGroup(
         name: "Cluster",
-        subcommands: [Queue.self, Worker.self, Key.self, Ping.self, Doctor.self]),
+        subcommands: [Queue.self, Worker.self, Allocation.self, Key.self, Ping.self, Doctor.self]),
       CommandGroup(
         name: "Misc",
         subcommands: [
@@ -44,7 +44,7 @@ struct Opbatch: AsyncParsableCommand {
     ])
 
   /// Commands that have subcommands. `commonOptionsLast` needs them before anything is parsed.
-  static let groups = ["queue", "worker", "key", "config", "import"]
+  static let groups = ["queue", "worker", "alloc", "key", "config", "import"]
 }
 
 @main

@@ -192,6 +192,7 @@ private struct Said {
         ["ls", "-a"], ["ls", graph], ["ls", graph, "--state", "failed"], ["show", graph],
         ["show", "\(graph)/ok*"], ["show", "\(graph)/fails*"], ["why", "\(graph)/waits*"],
         ["why", "\(graph)/cancelled*"], ["story", "\(graph)/fails*"], ["worker", "ls"],
+        ["alloc", "ls"],
         ["stats", graph],
         ["worker", "show", "w1"], ["queue", "ls"],
         ["status"], ["doctor"], ["ping"], ["config", "show", "--origin"],
@@ -212,6 +213,7 @@ private struct Said {
     for command in [
       ["ls"], ["show"], ["why"], ["logs"], ["events"], ["graph"], ["wait"], ["watch"], ["cancel"],
       ["retry"], ["hold"], ["worker", "show"], ["worker", "drain"], ["worker", "forget"],
+      ["alloc", "add"], ["alloc", "rm"], ["alloc", "start"], ["alloc", "log"],
       ["rm"], ["queue", "show"],
       ["queue", "create"], ["queue", "suspend"], ["completion"], [],
     ] { commands.append(command + [evil]) }
