@@ -293,6 +293,8 @@ public enum Limits {
   public static let allowedKeys = 10_000
   /// Invitations that are open or expired lately.
   public static let openInvitations = 1_000
+  /// Keys for which one invitation may be good.
+  public static let invitationUses: UInt32 = 10_000
   /// One file of keys; the longest list fits.
   public static let keyFileBytes = 4 * 1024 * 1024
   /// The record of the daemons of `opbatch up`.
