@@ -116,6 +116,8 @@ let package = Package(
       ]),
     .target(name: "OpClusterProcesses", dependencies: ["OpClusterSystem", "CProcess"]),
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
+    // Graphs of other systems, as manifests.
+    .target(name: "OpClusterImports", dependencies: ["OpClusterModel"]),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel", heap]),
     // What both daemons say to whoever started them.
     .target(
@@ -244,6 +246,7 @@ let package = Package(
       name: "opbatch",
       dependencies: [
         "OpClusterClient", "OpClusterReading", "OpClusterFolders", "OpClusterKeys",
+        "OpClusterImports",
         "OpClusterManifest", "OpClusterPresentation", "OpClusterQueries", "OpClusterStore",
         "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
       ]),
@@ -363,6 +366,9 @@ let package = Package(
     .testTarget(
       name: "OpClusterManifestTests", dependencies: ["OpClusterManifest", "OpClusterModel"],
       exclude: ["Fixtures", "Expected"]),
+    .testTarget(
+      name: "OpClusterImportsTests",
+      dependencies: ["OpClusterImports", "OpClusterManifest", "OpClusterModel"]),
     .testTarget(
       name: "OpClusterPresentationTests",
       dependencies: ["MessageGenerators", "OpClusterPresentation", "OpClusterModel"]),

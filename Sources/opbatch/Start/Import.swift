@@ -1,6 +1,7 @@
 // `opbatch import`: converts workflows of other systems to manifests. The conversion is in
 // OpClusterManifest (`WfFormatImport`) and pure; this reads and writes. The result is a manifest
-// like any other, to be read and changed before it is submitted.
+// like any other, to be read and changed before it is submitted. The graphs of other systems, which
+// are read by OpClusterImports, are in `ImportGraph.swift`.
 
 import ArgumentParser
 import OpClusterManifest
@@ -10,8 +11,11 @@ import OpClusterSystem
 /// A group, so that further formats can stand beside the first.
 struct Import: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Turn a workflow of another system into a manifest.",
-    subcommands: [ImportWfFormat.self])
+    abstract: "Turn a workflow of another system into a manifest, or submit it.",
+    subcommands: [
+      ImportDagman.self, ImportNinja.self, ImportHyperQueue.self, ImportMakeflow.self,
+      ImportWfFormat.self,
+    ])
 }
 
 /// Needs no cluster. The names of the trace are untrusted; the manifest that is written is checked

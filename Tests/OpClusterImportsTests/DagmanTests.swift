@@ -1,0 +1,2 @@
+// A
+import Testing
