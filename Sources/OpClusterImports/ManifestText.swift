@@ -5,9 +5,9 @@ import OpClusterModel
 
 package struct ManifestText {
   /// A manifest has no escape for its own placeholder, and a parameter's default is literal.
-  private static let opening = "opening"
+  private static let braces = "braces"
   private static let placeholder = "${{"
-  private var usesOpening = false
+  private var usesBraces = false
   private var lines: [String] = []
   private var workingFolder = ""
 
@@ -19,8 +19,8 @@ package struct ManifestText {
     writer.section("operations", graph.operations)
     if !graph.finally.isEmpty { writer.section("finally", graph.finally) }
     var parameters: [String] = []
-    if writer.usesOpening {
-      parameters = ["params:", "  \(opening): {default: \(quoted(placeholder))}"]
+    if writer.usesBraces {
+      parameters = ["params:", "  \(braces): {default: \"{{\"}"]
     }
     return (head + parameters + writer.lines).joined(separator: "\n") + "\n"
   }
@@ -178,8 +178,8 @@ package struct ManifestText {
   private mutating func text(_ text: String) -> String {
     var escaped = text
     if text.contains(Self.placeholder) {
-      usesOpening = true
-      escaped = text.replacing(Self.placeholder, with: "${{ params.\(Self.opening) }}")
+      usesBraces = true
+      escaped = text.replacing(Self.placeholder, with: "$${{ params.\(Self.braces) }}")
     }
     guard escaped.utf8.contains(0) else { return Self.quoted(escaped) }
     var result = ""
@@ -227,12 +227,14 @@ package struct ManifestText {
     return words.contains(name.lowercased()) ? quoted(name) : name
   }
 
-  private static func comment(_ text: String) -> String { String(quoted(text).dropFirst().dropLast()) }
+  private static func comment(_ text: String) -> String {
+    String(quoted(text).dropFirst().dropLast())
+  }
 
   /// Without an exponent, with at most three decimals.
   static func decimal(_ value: Double) -> String {
     let bounded = value.isFinite ? min(max(value, 0), 1e12) : 0
-    let thousandths = Int((bounded * 1000).rounded())
+    let thousandths = Int(saturating: (bounded * 1000).rounded())
     let (whole, rest) = thousandths.quotientAndRemainder(dividingBy: 1000)
     if rest == 0 { return "\(whole)" }
     var digits = "\(rest + 1000)".dropFirst()
@@ -243,6 +245,6 @@ package struct ManifestText {
   /// At least a millisecond.
   private static func duration(_ seconds: Double) -> String {
     let bounded = seconds.isFinite ? min(max(seconds, 0.001), 3e9) : 3e9
-    return "\(Int((bounded * 1000).rounded()))ms"
+    return "\(Int(saturating: (bounded * 1000).rounded()))ms"
   }
 }

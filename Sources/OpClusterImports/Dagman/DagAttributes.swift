@@ -39,10 +39,13 @@ extension DagReader {
     switch line.keyword {
     case "CONFIG": reason = (true, "CONFIG: settings of DAGMan, such as its limits, are not read")
     case "DOT": reason = (false, "DOT: 'opbatch graph NUMBER --format dot' draws it")
-    case "NODE_STATUS_FILE": reason = (false, "NODE_STATUS_FILE: 'opbatch ls NUMBER -o json' tells it")
+    case "NODE_STATUS_FILE":
+      reason = (false, "NODE_STATUS_FILE: 'opbatch ls NUMBER -o json' tells it")
     case "JOBSTATE_LOG": reason = (false, "JOBSTATE_LOG: 'opbatch events NUMBER' tells it")
     case "SAVE_POINT_FILE":
-      reason = (false, "SAVE_POINT_FILE: 'opbatch retry NUMBER --failed' goes on from what succeeded")
+      reason = (
+        false, "SAVE_POINT_FILE: 'opbatch retry NUMBER --failed' goes on from what succeeded"
+      )
     case "SET_JOB_ATTR": reason = (true, "SET_JOB_ATTR: attributes of a job are not here")
     case "ENV": reason = (true, "ENV: name the variables with --inherit")
     case "SERVICE": reason = (true, "SERVICE: nothing runs beside the whole graph")
@@ -97,7 +100,8 @@ extension DagReader {
     case "ABORT-DAG-ON":
       session.lost(
         line.place,
-        "ABORT-DAG-ON: what does not depend on the node goes on; the node itself is not tried again")
+        "ABORT-DAG-ON: what does not depend on the node goes on; the node itself is not tried again"
+      )
       try each(line, prefix) { $0.abortCode = number }
     default:
       guard number >= 0 else { throw session.stop(line.place, "RETRY needs a number from 0 on") }

@@ -60,25 +60,12 @@ struct DagBuilder {
 
   /// Nodes with parents before their children.
   private func order(_ dag: Dag) throws(ImportStop) -> [Int] {
-    var missing = dag.nodes.map { $0.parents.count }
-    var children = [[Int]](repeating: [], count: dag.nodes.count)
-    for (at, node) in dag.nodes.enumerated() {
-      for parent in node.parents { children[parent].append(at) }
+    let order = OrderOfNeeds(dag.nodes.map(\.parents))
+    if let at = order.circle {
+      throw session.stop(
+        dag.nodes[at].place, "'\(dag.nodes[at].name)' waits for itself, in a circle")
     }
-    var order = dag.nodes.indices.filter { missing[$0] == 0 }
-    var next = 0
-    while next < order.count {
-      for child in children[order[next]] {
-        missing[child] -= 1
-        if missing[child] == 0 { order.append(child) }
-      }
-      next += 1
-    }
-    guard order.count == dag.nodes.count else {
-      let at = missing.firstIndex { $0 > 0 } ?? 0
-      throw session.stop(dag.nodes[at].place, "'\(dag.nodes[at].name)' waits for itself, in a circle")
-    }
-    return order
+    return order.order
   }
 
   /// The queues of limited categories, by category.

@@ -63,7 +63,8 @@ struct SubmitFile {
     let key = name.lowercased()
     var value = value
     // What names itself means what it was before.
-    for spelling in Set([name, key, name.uppercased()]) where value.text.contains("$(\(spelling))") {
+    for spelling in Set([name, key, name.uppercased()]) where value.text.contains("$(\(spelling))")
+    {
       let former = values[key]?.text ?? ""
       value.text = value.text.replacing("$(\(spelling))", with: former)
     }
@@ -224,7 +225,8 @@ struct SubmitScope {
       try session.check(text: result.utf8.count, place)
       guard reader.take(UInt8(ascii: "$")) else { break }
       if reader.take("$(") || reader.take("$[") {
-        throw session.stop(place, "'$$(…)' is of the machine that is found, which nobody knows here")
+        throw session.stop(
+          place, "'$$(…)' is of the machine that is found, which nobody knows here")
       }
       guard reader.take(UInt8(ascii: "(")) else {
         let name = reader.text { isLetter($0) || $0 == UInt8(ascii: "_") }

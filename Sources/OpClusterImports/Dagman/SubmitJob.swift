@@ -39,7 +39,8 @@ struct SubmitMeaning {
     "transfer_error", "transfer_input", "stream_output", "stream_error", "stream_input",
     "batch_name", "jobbatchname", "description", "accounting_group", "accounting_group_user",
     "nice_user", "dagman_log", "submit_event_notes", "dag_node_name", "copy_to_spool",
-    "leave_in_queue", "max_idle", "skip_filechecks", "allow_startup_script", "preserve_relative_paths",
+    "leave_in_queue", "max_idle", "skip_filechecks", "allow_startup_script",
+    "preserve_relative_paths",
     "run_as_owner", "load_profile", "want_graceful_removal", "job_lease_duration",
   ]
   /// Decides something that is not decided here.
@@ -48,7 +49,8 @@ struct SubmitMeaning {
     "periodic_remove", "periodic_vacate", "on_exit_hold", "on_exit_remove", "concurrency_limits",
     "transfer_output_files", "transfer_output_remaps", "transfer_plugins", "output_destination",
     "deferral_time", "deferral_window", "deferral_prep_time", "cron_minute", "cron_hour",
-    "require_gpus", "gpus_minimum_memory", "gpus_minimum_capability", "coresize", "next_job_start_delay",
+    "require_gpus", "gpus_minimum_memory", "gpus_minimum_capability", "coresize",
+    "next_job_start_delay",
     "keep_claim_idle", "job_max_vacate_time", "remove_kill_sig", "hold_kill_sig", "retry_until",
     "use_oauth_services", "max_transfer_input_mb", "max_transfer_output_mb", "encrypt_input_files",
     "encrypt_output_files", "encrypt_execute_directory", "checkpoint_exit_code",
@@ -195,7 +197,8 @@ struct SubmitMeaning {
     let factors: [String: Double] = [
       "": 0x1p20, "K": 0x1p10, "M": 0x1p20, "G": 0x1p30, "T": 0x1p40,
     ]
-    let letter = unit.hasSuffix("IB") ? unit.dropLast(2) : unit.hasSuffix("B") ? unit.dropLast() : unit[...]
+    let letter =
+      unit.hasSuffix("IB") ? unit.dropLast(2) : unit.hasSuffix("B") ? unit.dropLast() : unit[...]
     guard let factor = factors[String(letter)] else { return nil }
     return Int(saturating: number * factor)
   }

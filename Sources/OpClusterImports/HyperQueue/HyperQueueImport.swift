@@ -96,6 +96,7 @@ struct HyperQueueBuilder {
         throw session.stop(place(tasks[at].line), "the id \(number) is there twice")
       }
     }
+    try checkCircles(tasks, resolved)
     for (at, task) in tasks.enumerated() {
       try session.spend(operations: 1, place(task.line))
       try task.allow(HyperQueueTask.keys + ["id", "deps"])
@@ -112,6 +113,16 @@ struct HyperQueueBuilder {
         if !operation.needs.contains(need) { operation.needs.append(need) }
       }
       graph.operations.append(operation)
+    }
+  }
+
+  private func checkCircles(_ tasks: [TomlFields], _ ids: [Int]) throws(ImportStop) {
+    let positions = Dictionary(
+      ids.enumerated().map { ($0.element, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    var needs: [[Int]] = []
+    for task in tasks { needs.append(try task.integers("deps").compactMap { positions[$0] }) }
+    if let at = OrderOfNeeds(needs).circle {
+      throw session.stop(place(tasks[at].line), "the task \(ids[at]) waits for itself, in a circle")
     }
   }
 

@@ -1,5 +1,5 @@
-// Reads TOML 1.0 with the line of every value, which the libraries for Swift do not tell. Dates stay
-// texts. Bounded in depth; a text that is no TOML is one error.
+// Reads TOML 1.0 with the line of every value, which the libraries for Swift do not tell. Dates
+// stay texts. Bounded in depth; a text that is no TOML is one error.
 
 import OpClusterModel
 

@@ -1,5 +1,5 @@
-// `opbatch import makeflow`: the rules of a Makeflow file become operations. The classic language is
-// read, and not JX.
+// `opbatch import makeflow`: the rules of a Makeflow file become operations. The classic language
+// is read, and not JX.
 
 import OpClusterModel
 
@@ -110,7 +110,6 @@ struct MakeflowReader {
     for name in targets + sources where name.contains("->") {
       throw session.stop(place, "'\(name)': files have one name, since commands share a folder")
     }
-    guard !targets.isEmpty else { throw session.stop(place, "the rule makes nothing") }
     rule = MakeflowRule(place: place, targets: targets, sources: sources, category: category)
   }
 
@@ -309,7 +308,14 @@ struct MakeflowReader {
         }
       }
     }
-    let operationNames = rules.map { names.claim($0.targets[0]) }
+    let operationNames = rules.map { names.claim($0.targets.first ?? "rule") }
+    let needs = rules.map { rule in
+      rule.sources.compactMap { makers[NinjaFile.canonical($0)] }
+    }
+    if let at = OrderOfNeeds(needs).circle {
+      throw session.stop(
+        rules[at].place, "'\(operationNames[at])' needs itself, in a circle")
+    }
     for (at, rule) in rules.enumerated() {
       var operation = ImportedOperation(name: operationNames[at], work: .shell(rule.command))
       var seen: Set<Int> = []
@@ -342,7 +348,8 @@ struct MakeflowReader {
     }
     let shown = graph.inherited.joined(separator: ", ")
     session.note(
-      SourcePlace(file, 0), "commands see \(shown.isEmpty ? "nothing" : shown) of your environment; "
+      SourcePlace(file, 0),
+      "commands see \(shown.isEmpty ? "nothing" : shown) of your environment; "
         + "name others with --inherit")
   }
 

@@ -59,7 +59,10 @@ struct NinjaBuilder {
     }
     try addFolders()
     tell()
-    if graph.operations.isEmpty { throw session.stop(place, "nothing is to be done") }
+    if graph.operations.isEmpty {
+      throw session.stop(
+        place, onlyOutdated ? "everything is up to date" : "nothing is to be done")
+    }
   }
 
   /// The targets, those of `default`, or what nothing reads.
@@ -72,6 +75,9 @@ struct NinjaBuilder {
         read.formUnion(edge.orderOnlyInputs)
       }
       paths = ninja.edges.flatMap { $0.outputs.filter { !read.contains($0) } }
+    }
+    if paths.isEmpty, let edge = ninja.edges.first {
+      throw session.stop(edge.place, "all outputs are needed by others, in a circle")
     }
     var edges: [Int] = []
     for path in paths {
@@ -278,7 +284,8 @@ struct NinjaBuilder {
       place, "--outdated looks at files that edges name, not at headers and changed commands")
     let shown = current.prefix(10).joined(separator: ", ") + (current.count > 10 ? ", …" : "")
     session.note(
-      place, "\(current.count) edges are up to date and left out"
+      place,
+      "\(current.count) edges are up to date and left out"
         + (current.isEmpty ? "" : ": " + shown))
   }
 }
@@ -290,13 +297,20 @@ struct NinjaEdgeScope {
   let session: ImportSession
 
   /// A variable as Ninja finds it; empty if there is none.
-  func value(_ name: String) throws(ImportStop) -> String { try value(name, depth: 0) }
+  func value(_ name: String) throws(ImportStop) -> String {
+    // Names of files are no part of a command.
+    let isPath = ["depfile", "dyndep", "rspfile"].contains(name)
+    return try value(name, isPath: isPath, depth: 0)
+  }
 
-  private func value(_ name: String, depth: Int) throws(ImportStop) -> String {
+  private func value(_ name: String, isPath: Bool, depth: Int) throws(ImportStop) -> String {
+    func list(_ paths: [String], _ separator: String) -> String {
+      (isPath ? paths : paths.map(Self.quoted)).joined(separator: separator)
+    }
     switch name {
-    case "in": return edge.explicitInputs.map(Self.quoted).joined(separator: " ")
-    case "in_newline": return edge.explicitInputs.map(Self.quoted).joined(separator: "\n")
-    case "out": return edge.explicitOutputs.map(Self.quoted).joined(separator: " ")
+    case "in": return list(edge.explicitInputs, " ")
+    case "in_newline": return list(edge.explicitInputs, "\n")
+    case "out": return list(edge.explicitOutputs, " ")
     default: break
     }
     // Without variables of its own an edge has those of its file at once, before its rule's.
@@ -312,7 +326,7 @@ struct NinjaEdgeScope {
     for piece in text.pieces {
       switch piece {
       case .literal(let literal): result += literal
-      case .variable(let inner): result += try value(inner, depth: depth + 1)
+      case .variable(let inner): result += try value(inner, isPath: isPath, depth: depth + 1)
       }
       try session.check(text: result.utf8.count, edge.place)
     }

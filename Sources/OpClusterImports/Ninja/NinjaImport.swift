@@ -29,12 +29,9 @@ package struct NinjaImport {
         session: session, ninja: reader.ninja, folder: build, onlyOutdated: onlyOutdated,
         place: place, graph: graph)
       try builder.build(targets.map(NinjaFile.canonical))
+      let shown = inherited.isEmpty ? "nothing" : inherited.joined(separator: ", ")
       session.note(
-        place,
-        inherited.isEmpty
-          ? "commands see nothing of your environment; name variables with --inherit"
-          : "commands see \(inherited.joined(separator: ", ")) of your environment; name others with "
-            + "--inherit")
+        place, "commands see \(shown) of your environment; name others with --inherit")
       return builder.graph
     }
   }

@@ -66,7 +66,8 @@ extension GraphImport {
     let lost = result.remarks.count { $0.weight == .lost }
     if options.strict, lost > 0 {
       throw Failure(
-        .badInput, code: "not_mapped", "\(shownCount(lost, "thing")) of the files "
+        .badInput, code: "not_mapped",
+        "\(shownCount(lost, "thing")) of the files "
           + "\(lost == 1 ? "does" : "do") not map, and --strict was given",
         hint: "leave --strict out to go on without \(lost == 1 ? "it" : "them")")
     }
