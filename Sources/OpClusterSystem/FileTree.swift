@@ -36,7 +36,7 @@ package enum FileKind: Hashable, Sendable {
 }
 
 package enum FileTree {
-  /// When what a path leads to was last written, in nanoseconds since 1970; nil if there is nothing.
+  /// When what a path leads to was last written, in nanoseconds since 1970; nil: there is nothing.
   package static func lastWritten(_ path: String) -> Int64? {
     var facts = stat()
     guard unsafe stat(path, &facts) == 0 else { return nil }

@@ -9,9 +9,9 @@ struct ImportDagman: GraphImport {
     abstract: "Turn a DAG of HTCondor's DAGMan into a graph.",
     usage: "opbatch import dagman <file> [--submit [--wait | --watch]] [<options>]",
     discussion: """
-      Reads the DAG, its splices, SUBDAGs and submit files, and goes on from the newest rescue file. \
-      Prints the manifest; what does not map is told on stderr with its file and line. Relative \
-      names start from the folder where you are, as with condor_submit_dag.
+      Reads the DAG, its splices, SUBDAGs and submit files, and goes on from the newest rescue \
+      file. Prints the manifest; what does not map is told on stderr with its file and line. \
+      Relative names start from the folder where you are, as with condor_submit_dag.
 
       Examples:
         opbatch import dagman diamond.dag > diamond.yaml
