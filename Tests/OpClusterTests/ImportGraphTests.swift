@@ -12,7 +12,7 @@ import Testing
       "opbatch-\(UInt32.random(in: 0 ... .max))", "/usr/bin/env",
       ["-C", folder, try Cluster.executable("opbatch")] + words,
       environment: cluster.environment + ["OPBATCH_COORDINATOR=\(cluster.address)"],
-      folder: cluster.folder)
+      folder: cluster.folder, input: "/dev/null")
     let status = try await program.ended()
     return (status, program.output, program.error)
   }
