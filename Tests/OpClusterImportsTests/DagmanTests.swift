@@ -127,6 +127,10 @@ import Testing
     let file = "executable = /bin/echo\narguments = $(name)\nqueue name in (red, light blue)\n"
     let result = dag("JOB A b.sub\n", ["b.sub": file])
     #expect(result["A"]?.elements == .items(["red", "light", "blue"]))
+    let phrases = dag(
+      "JOB A b.sub\n",
+      ["b.sub": "executable = /bin/echo\narguments = $(x)\nqueue x from (\none two\nthree\n)\n"])
+    #expect(phrases["A.0"]?.work == .words(["/bin/echo", "one", "two"]))
     let pairs = dag(
       "JOB A b.sub\n",
       [

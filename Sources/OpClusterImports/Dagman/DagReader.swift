@@ -6,8 +6,6 @@ import OpClusterModel
 /// Reads one DAG with its splices.
 struct DagReader {
   let session: ImportSession
-  /// Relative names start here, unless a file is in a folder of its own.
-  var usesFoldersOfFiles = false
   var dag = Dag()
 
   /// Reads a file into `dag`.

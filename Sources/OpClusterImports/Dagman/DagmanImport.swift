@@ -21,7 +21,7 @@ package struct DagmanImport {
       graph.inherited = inherited
       let place = SourcePlace(file, 0)
       let start = usesFoldersOfFiles ? OpClusterImports.folder(of: file) : folder
-      var reader = DagReader(session: session, usesFoldersOfFiles: usesFoldersOfFiles)
+      var reader = DagReader(session: session)
       try reader.read(
         path(file, in: folder), in: path(start, in: folder), prefix: "", depth: 0, from: place)
       if readsRescueFiles { try readNewestRescue(of: path(file, in: folder), &reader) }

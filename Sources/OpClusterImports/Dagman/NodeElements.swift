@@ -25,8 +25,8 @@ struct NodeElements {
       element.variables = [variable: RuntimeValue.item.code]
       let position = RuntimeValue.position.code
       let items = elements.map { $0.variables[variable] ?? "" }
-      // A macro in an item is expanded for each alone.
-      if !items.contains(where: { $0.contains("$") }) {
+      // HTCondor expands an item before it looks for words and quotes; an item here is one word.
+      if items.allSatisfy(Self.isOneWord) {
         return [(try job(element, process: position, step: "0"), .items(items))]
       }
     }
@@ -35,6 +35,10 @@ struct NodeElements {
       jobs.append((try job(element, process: "\(at)", step: "0", remarks: at == 0), nil))
     }
     return jobs
+  }
+
+  private static func isOneWord(_ item: String) -> Bool {
+    !item.isEmpty && !item.contains { " \t\"'\\$;".contains($0) }
   }
 
   private func job(
