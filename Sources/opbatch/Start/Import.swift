@@ -57,11 +57,17 @@ struct ImportWfFormat: Command {
   @Flag(help: "Operations declare what they read and leave: no disk has to be shared.")
   var declareFiles = false
 
+  @Flag(help: "Run the recorded commands in place of a replay; tasks without one wait.")
+  var commands = false
+
   /// The command has no common options: it talks to no coordinator, and its -o is a file.
   var global: GlobalOptions { GlobalOptions.defaults }
 
   /// A text such as `nan` is refused as well: it is in no range.
   func validate() throws {
+    if commands && declareFiles {
+      throw ValidationError("--declare-files is for a replay, and --commands is none")
+    }
     for scale in [timeScale ?? 1, sizeScale] where !(0...1_000_000).contains(scale) {
       throw ValidationError("a scale is a number from 0 on")
     }
@@ -74,6 +80,7 @@ struct ImportWfFormat: Command {
     do throws(WfFormatError) {
       var importer = WfFormatImport(timeScale: timeScale, sizeScale: sizeScale)
       importer.declaresFiles = declareFiles
+      importer.runsCommands = commands
       // All of them in one folder are for a demonstration; what travels may be as large as it was.
       if declareFiles { importer.maximumFileBytes = 1 << 40 }
       text = try importer.manifest(of: bytes)
