@@ -109,7 +109,11 @@ extension GraphImport {
 
   /// `FILE:LINE: warning: reason`, one a line.
   private func say(_ result: ImportResult, _ folder: String, _ console: Console) {
-    for remark in result.remarks { console.say(line(of: remark, folder)) }
+    for remark in result.remarks {
+      let line = line(of: remark, folder)
+      // Errors are told in quiet mode, too.
+      if remark.weight == .error { console.complain(line) } else { console.say(line) }
+    }
     if result.furtherRemarks > 0 {
       console.say("… and \(shownCount(result.furtherRemarks, "further remark"))")
     }
