@@ -118,6 +118,8 @@ let package = Package(
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
     // Workers that come as jobs of a batch system.
     .target(name: "OpClusterAllocation", dependencies: ["OpClusterModel"]),
+    // Graphs of other systems, as manifests.
+    .target(name: "OpClusterImports", dependencies: ["OpClusterModel"]),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel", heap]),
     // What both daemons say to whoever started them.
     .target(
@@ -246,8 +248,8 @@ let package = Package(
       name: "opbatch",
       dependencies: [
         "OpClusterAllocation", "OpClusterClient", "OpClusterReading", "OpClusterFolders",
-        "OpClusterKeys", "OpClusterManifest",
-        "OpClusterPresentation", "OpClusterQueries", "OpClusterStore",
+        "OpClusterKeys", "OpClusterManifest", "OpClusterPresentation", "OpClusterQueries",
+        "OpClusterStore", "OpClusterImports",
         "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
       ]),
     .executableTarget(
@@ -368,6 +370,9 @@ let package = Package(
     .testTarget(
       name: "OpClusterManifestTests", dependencies: ["OpClusterManifest", "OpClusterModel"],
       exclude: ["Fixtures", "Expected"]),
+    .testTarget(
+      name: "OpClusterImportsTests",
+      dependencies: ["OpClusterImports", "OpClusterManifest", "OpClusterModel"]),
     .testTarget(
       name: "OpClusterPresentationTests",
       dependencies: ["MessageGenerators", "OpClusterPresentation", "OpClusterModel"]),

@@ -399,6 +399,22 @@ public enum Limits {
   public static let keysForgottenAtOnce = 64
   /// Keys in one fact of a snapshot.
   public static let keysPerFact = 4_096
+
+  // Graphs of other systems
+  /// Bytes of all files of an import together, and of all texts that its macros become.
+  public static let importBytes = 256 * 1024 * 1024
+  /// Files of an import.
+  public static let importFiles = 20_000
+  /// How deep files include each other, and macros name each other.
+  public static let importDepth = 32
+  /// Operations of an import; an array is one.
+  public static let importOperations = 200_000
+  /// Dependencies of an import.
+  public static let importEdges = 2_000_000
+  /// Bytes of a text after its macros are expanded.
+  public static let importTextBytes = 256 * 1024
+  /// Remarks about what does not map that are kept; further ones are counted.
+  public static let importRemarks = 1_000
 }
 
 /// The times of conversations and leases. Configurable; these are the defaults (G, HB…).

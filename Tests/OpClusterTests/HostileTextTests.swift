@@ -175,6 +175,12 @@ private struct Said {
       "version: 1\noperations: {a: {run: \u{9b}31m\u{202e}\u{7f}}}\n", "\u{1b}[2J: [",
     ]
     var commands: [[String]] = [["check", "\(name).none"], ["submit", "\(name).none"]]
+    // What stands in a file of another system is told with its words.
+    for format in ["dagman", "ninja", "hq", "makeflow"] {
+      let path = "\(name).\(format)"
+      try RealCluster.write("\(evil)\n\(evil): $x\n", to: path)
+      commands.append(["import", format, path])
+    }
     for (number, manifest) in manifests.enumerated() {
       let path = "\(name)\(number)"
       try RealCluster.write(manifest, to: path)
@@ -223,6 +229,9 @@ private struct Said {
       ["ls", "--user", evil], ["ls", evil, "--user", "x"],
       ["run", "--call", evil, "--timeout", "0.2s"],
       ["ls", "-l", "k=" + evil], ["import", "wfformat", "/nonexistent/" + evil],
+      ["import", "dagman", "/nonexistent/" + evil], ["import", "hq", "/nonexistent/" + evil],
+      ["import", "ninja", "/nonexistent/" + evil, evil],
+      ["import", "makeflow", "/nonexistent/" + evil, "--inherit", evil],
     ]
     return commands
   }
