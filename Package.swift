@@ -116,6 +116,8 @@ let package = Package(
       ]),
     .target(name: "OpClusterProcesses", dependencies: ["OpClusterSystem", "CProcess"]),
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
+    // The grammar of `opbatch map`: arguments, replacement strings, quotation, job logs.
+    .target(name: "OpClusterOneLiners"),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel", heap]),
     // What both daemons say to whoever started them.
     .target(
@@ -244,8 +246,9 @@ let package = Package(
       name: "opbatch",
       dependencies: [
         "OpClusterClient", "OpClusterReading", "OpClusterFolders", "OpClusterKeys",
-        "OpClusterManifest", "OpClusterPresentation", "OpClusterQueries", "OpClusterStore",
-        "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        "OpClusterManifest", "OpClusterOneLiners", "OpClusterPresentation", "OpClusterQueries",
+        "OpClusterStore", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel",
+        arguments,
       ]),
     .executableTarget(
       name: "opweb",
@@ -315,6 +318,7 @@ let package = Package(
     .testTarget(
       name: "OpClusterMetricsTests",
       dependencies: ["OpClusterMetrics", "OpClusterHTTP", "OpClusterSystem", "RealCluster"]),
+    .testTarget(name: "OpClusterOneLinersTests", dependencies: ["OpClusterOneLiners"]),
     .testTarget(name: "OpClusterSystemTests", dependencies: ["OpClusterSystem", "CSystem"]),
     .testTarget(
       name: "OpClusterZeroMQTests",
