@@ -23,8 +23,8 @@ struct Opbatch: AsyncParsableCommand {
       CommandGroup(
         name: "Start",
         subcommands: [
-          Demo.self, Import.self, Run.self, Check.self, Submit.self, Initialize.self, Up.self,
-          Down.self, Status.self,
+          Demo.self, Import.self, Run.self, Map.self, Check.self, Submit.self, Initialize.self,
+          Up.self, Down.self, Status.self,
         ]),
       CommandGroup(name: "Follow", subcommands: FollowCommands.all),
       CommandGroup(
