@@ -36,6 +36,17 @@ private func reader(_ source: InputSource) -> (read: RecordReader, isLinked: Boo
     #expect(OneLiner([":::", "ls"]).command == [])
   }
 
+  @Test func shortOptionsTogether() {
+    #expect(
+      OptionCluster.separated(["-kj4", "--tag", "grep", "-kj4"])
+        == ["-k", "-j4", "--tag", "grep", "-kj4"])
+    #expect(OptionCluster.separated(["-kj", "4", "-X", "ls", "-0"]) == ["-k", "-j", "4", "-X", "ls", "-0"])
+    #expect(OptionCluster.separated(["--halt", "-1", "-k0", "x"]) == ["--halt", "-1", "-k", "-0", "x"])
+    #expect(OptionCluster.separated(["-kS", "one", "-k0"]) == ["-kS", "one", "-k0"])
+    #expect(OptionCluster.separated(["-I,,", "-k", "-"]) == ["-I,,", "-k", "-"])
+    #expect(OptionCluster.separated([]) == [])
+  }
+
   @Test func combinations() throws {
     #expect(try rows([":::", "a", "b", ":::", "1", "2"]) == ["a|1", "a|2", "b|1", "b|2"])
     #expect(

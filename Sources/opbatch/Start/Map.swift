@@ -54,6 +54,13 @@ struct Map: Command {
   /// As parallel's: every error of ours is 255, since lower numbers count failed jobs.
   private static let ownFault = ExitStatus(code: 255)
 
+  /// Words that ArgumentParser does not know begin the command, `--help` among them.
+  func validate() throws {
+    if let first = words.first, ["--help", "-h"].contains(first) {
+      throw CleanExit.helpRequest(self)
+    }
+  }
+
   func perform(_ console: Console) async throws -> ExitStatus {
     do {
       return try await map(console)

@@ -375,7 +375,10 @@ final class MapRun {
     let total = inputHasEnded && pending.isEmpty ? submitted : nil
     guard rule.isReached(tally, total: total) else { return }
     haltStatus = rule.exitStatus(tally, total: total ?? submitted, last: place.job.status)
-    let word = place.job.outcome == .succeeded ? "succeeded" : "failed"
+    let words: [HaltRule.Event: String] = [
+      .fail: "failed", .success: "succeeded", .done: "finished",
+    ]
+    let word = words[rule.event] ?? "ended"
     console.say("this job \(word): \(safe(place.job.composed.text))")
     let (connection, living) = (connection, living)
     Task { await living.halt(connection, kill: rule.killsRunning) }
