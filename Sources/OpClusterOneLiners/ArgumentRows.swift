@@ -164,7 +164,8 @@ private struct ColumnSeparator {
       return
     }
     do {
-      pattern = try Regex(text)
+      // Scalars, as in Perl: a combining mark does not hide what stands before it.
+      pattern = try Regex(text).matchingSemantics(.unicodeScalar)
     } catch {
       throw InputProblem(
         "--colsep '\(text)' is no regular expression",
@@ -172,10 +173,27 @@ private struct ColumnSeparator {
     }
   }
 
+  /// By bytes: a combining mark does not hide what stands before it.
+  private static func split(_ record: [UInt8], at separator: [UInt8]) -> [String] {
+    var columns: [String] = []
+    var start = 0
+    var at = 0
+    while at + separator.count <= record.count {
+      if record[at...].starts(with: separator) {
+        columns.append(String(decoding: record[start..<at], as: UTF8.self))
+        at += separator.count
+        start = at
+      } else {
+        at += 1
+      }
+    }
+    return columns + [String(decoding: record[start...], as: UTF8.self)]
+  }
+
   /// A separator that matches nothing at all separates nothing.
   func columns(of record: String) -> [String] {
     guard let pattern else {
-      return record.split(separator: text, omittingEmptySubsequences: false).map(String.init)
+      return Self.split(Array(record.utf8), at: Array(text.utf8))
     }
     return record.split(separator: pattern, omittingEmptySubsequences: false).map(String.init)
   }

@@ -134,7 +134,7 @@ final class MapOutput {
     return pieces
   }
 
-  /// nil: there is no log.
+  /// Its problem says why there is no log.
   private static func piece(
     _ reader: Reader, _ operation: OperationID, _ stream: Int, _ offset: Int64
   ) async throws -> LogChunk? {
@@ -145,7 +145,9 @@ final class MapOutput {
       guard case .refused(let refusal) = error.kind,
         [.noSuchLog, .workerUnavailable].contains(refusal.code)
       else { throw error }
-      return nil
+      return LogChunk(
+        number: 0, offset: UInt64(clamping: offset), bytes: [], size: 0, isComplete: false,
+        problem: refusal.message)
     }
   }
 
@@ -154,19 +156,20 @@ final class MapOutput {
     _ place: MapJobPlace, _ stream: Int, _ chunk: inout LogChunk?
   ) async throws {
     var deadline: ContinuousClock.Instant?
+    let hasLog = place.job.result?.cause != .cannotStart
     while let piece = chunk {
-      guard piece.problem.isEmpty else {
-        console.complain("job \(place.job.composed.arguments.sequence): \(safe(piece.problem))")
-        break
-      }
-      try take(piece, place, stream)
+      if piece.problem.isEmpty { try take(piece, place, stream) }
       let isAll = place.job.log.offsets[stream] >= Int64(clamping: piece.size)
-      if isAll, piece.isComplete { break }
+      if isAll, piece.isComplete, piece.problem.isEmpty { break }
       if piece.bytes.isEmpty || isAll {
-        // A worker that is gone with its log must not keep us.
+        // What ended a moment ago may not be noted yet. A worker that is gone with its log must not
+        // keep us.
         let end = deadline ?? ContinuousClock.now + Self.drainTime
         deadline = end
-        if ContinuousClock.now > end { break }
+        guard hasLog, ContinuousClock.now < end else {
+          if hasLog, !piece.problem.isEmpty { tellMissing(piece.problem, place, stream) }
+          break
+        }
         try await Task.sleep(for: .milliseconds(10))
       }
       chunk = try await Self.piece(
@@ -176,6 +179,11 @@ final class MapOutput {
     let rest = place.job.log.rests[stream]
     place.graph.jobs[place.at].log.rests[stream] = []
     try write(rest, place, stream)
+  }
+
+  private func tellMissing(_ problem: String, _ place: MapJobPlace, _ stream: Int) {
+    let number = place.job.composed.arguments.sequence
+    console.complain("the \(Self.names[stream]) of job \(number) is not there: \(safe(problem))")
   }
 
   private func take(_ piece: LogChunk, _ place: MapJobPlace, _ stream: Int) throws {
@@ -219,7 +227,8 @@ final class MapOutput {
       for byte in bytes {
         if begins { text += label }
         text.append(byte)
-        begins = byte == 0x0a
+        // As parallel: a line that a bar begins anew is one, too.
+        begins = byte == 0x0a || byte == 0x0d
       }
       place.graph.jobs[place.at].log.begins[stream] = begins
     }
