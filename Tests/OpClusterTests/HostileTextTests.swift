@@ -220,6 +220,10 @@ private struct Said {
       ["ls", "--state", evil], ["ls", "--timeout", evil], ["ls", "--name", evil],
       ["ls", "--user", evil], ["ls", evil, "--user", "x"],
       ["run", "--call", evil, "--timeout", "0.2s"],
+      ["map", "--halt", evil, "true", ":::", "1"], ["map", "--" + evil, "true"],
+      ["map", "-j", evil, "true", ":::", "1"], ["map", "true", "::::", "/nonexistent/" + evil],
+      ["map", "-k", evil + "/none", ":::", "1"],
+      ["map", "--halt", "now,fail=1", "exit 1; " + evil, ":::", "1"],
       ["ls", "-l", "k=" + evil], ["import", "wfformat", "/nonexistent/" + evil],
     ]
     return commands

@@ -83,6 +83,10 @@ struct Map: Command {
     let line = OneLiner(
       words, files: input.argumentFiles, separator: input.argSep,
       fileSeparator: input.argFileSep)
+    guard !line.command.contains(where: { $0.contains("{=") }) else {
+      throw Failure.usage(
+        "expressions in Perl, {= … =}, are not here", hint: ForeignOption.advice(for: "--rpl") ?? "")
+    }
     guard line.standardInputs <= 1 else { throw Failure.usage("standard input is named twice") }
     if line.standardInputs == 1, Descriptor.input.isTerminal {
       console.say("reading arguments from the terminal, a line each; Ctrl-D ends them")
@@ -115,8 +119,7 @@ struct Map: Command {
     guard let first = words.first, first.hasPrefix("-"), first != "--", first != "-" else { return }
     if let advice = ForeignOption.advice(for: first) {
       throw .usage(
-        "'\(safe(first))' of GNU parallel is not here",
-        hint: advice)
+        "'\(safe(first))' of GNU parallel is not here", hint: advice)
     }
     throw .usage(
       "unknown option '\(safe(first))'",
