@@ -88,7 +88,8 @@ package struct JobComposer: Sendable {
     for case .text(let text) in template.pieces where !ShellQuotation.isPlain(text) { return nil }
     let words = template.words
     // A first word that an argument gives may be one that only a shell knows.
-    guard let first = words.first, first.pieces.count == 1, case .text(let program) = first.pieces[0],
+    guard let first = words.first, first.pieces.count == 1,
+      case .text(let program) = first.pieces[0],
       !ShellQuotation.needsShell(firstWord: program)
     else { return nil }
     return words

@@ -68,7 +68,8 @@ package struct FinishedJobs: Sendable {
   ///
   /// - Parameter onlySuccesses: Those that failed run again (`--resume-failed`).
   /// - Throws: The line is none of a job log.
-  package mutating func take(_ line: some StringProtocol, onlySuccesses: Bool) throws(InputProblem) {
+  package mutating func take(_ line: some StringProtocol, onlySuccesses: Bool) throws(InputProblem)
+  {
     if line.hasPrefix("Seq\t") {
       hasHeader = true
       return

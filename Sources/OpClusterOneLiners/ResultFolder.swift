@@ -15,7 +15,9 @@ package enum ResultFolder {
         let second = key(b.element.name)
         return (first.number, first.name, a.offset) < (second.number, second.name, b.offset)
       }
-      for column in sorted { parts += [escaped(column.element.name), escaped(column.element.value)] }
+      for column in sorted {
+        parts += [escaped(column.element.name), escaped(column.element.value)]
+      }
     }
     return parts.joined(separator: "/")
   }

@@ -21,7 +21,9 @@ private func reader(_ source: InputSource) -> (read: RecordReader, isLinked: Boo
 
 @Suite struct InputTests {
   @Test func sources() {
-    let line = OneLiner(["echo", "{}", ":::", "a", "b", ":::+", "1", "::::", "f", "-", "::::+", "g"])
+    let line = OneLiner([
+      "echo", "{}", ":::", "a", "b", ":::+", "1", "::::", "f", "-", "::::+", "g",
+    ])
     #expect(line.command == ["echo", "{}"])
     #expect(
       line.sources == [
@@ -31,8 +33,9 @@ private func reader(_ source: InputSource) -> (read: RecordReader, isLinked: Boo
     #expect(line.standardInputs == 1)
     #expect(OneLiner(["echo"]).sources == [InputSource(.file("-"))])
     #expect(OneLiner(["echo"], files: ["x"]).sources == [InputSource(.file("x"))])
-    #expect(OneLiner(["a", ",,", "b", ":::"], separator: ",,").sources
-      == [InputSource(.values(["b", ":::"]))])
+    #expect(
+      OneLiner(["a", ",,", "b", ":::"], separator: ",,").sources
+        == [InputSource(.values(["b", ":::"]))])
     #expect(OneLiner([":::", "ls"]).command == [])
   }
 
@@ -40,8 +43,12 @@ private func reader(_ source: InputSource) -> (read: RecordReader, isLinked: Boo
     #expect(
       OptionCluster.separated(["-kj4", "--tag", "grep", "-kj4"])
         == ["-k", "-j4", "--tag", "grep", "-kj4"])
-    #expect(OptionCluster.separated(["-kj", "4", "-X", "ls", "-0"]) == ["-k", "-j", "4", "-X", "ls", "-0"])
-    #expect(OptionCluster.separated(["--halt", "-1", "-k0", "x"]) == ["--halt", "-1", "-k", "-0", "x"])
+    #expect(
+      OptionCluster.separated(["-kj", "4", "-X", "ls", "-0"]) == [
+        "-k", "-j", "4", "-X", "ls", "-0",
+      ])
+    #expect(
+      OptionCluster.separated(["--halt", "-1", "-k0", "x"]) == ["--halt", "-1", "-k", "-0", "x"])
     #expect(OptionCluster.separated(["-kS", "one", "-k0"]) == ["-kS", "one", "-k0"])
     #expect(OptionCluster.separated(["-I,,", "-k", "-"]) == ["-I,,", "-k", "-"])
     #expect(OptionCluster.separated([]) == [])

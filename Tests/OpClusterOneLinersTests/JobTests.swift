@@ -31,9 +31,10 @@ import Testing
     #expect(try HaltRule.parse("2") == one)
     let half = HaltRule(killsRunning: false, event: .fail, amount: .percent(50))
     #expect(try HaltRule.parse("50%") == half)
-    for text in ["", "now", "now,fail", "now,fail=", "now,fail=x", "later,fail=1", "now,fail=0",
-      "now,fail=101%", "now,fail=1,x", "now,win=1"]
-    { #expect(throws: InputProblem.self, "\(text)") { try HaltRule.parse(text) } }
+    for text in [
+      "", "now", "now,fail", "now,fail=", "now,fail=x", "later,fail=1", "now,fail=0",
+      "now,fail=101%", "now,fail=1,x", "now,win=1",
+    ] { #expect(throws: InputProblem.self, "\(text)") { try HaltRule.parse(text) } }
     #expect(!one.isReached(JobTally(succeeded: 9), total: nil))
     #expect(one.isReached(JobTally(failed: 1), total: nil))
     #expect(!half.isReached(JobTally(failed: 4), total: 10))
@@ -71,7 +72,8 @@ import Testing
   }
 
   @Test func foreignOptions() {
-    for option in ["--pipe", "--block=1M", "-S", "-Sone,two", "--sshlogin", "--semaphore", "--rpl"] {
+    for option in ["--pipe", "--block=1M", "-S", "-Sone,two", "--sshlogin", "--semaphore", "--rpl"]
+    {
       #expect(ForeignOption.advice(for: option)?.isEmpty == false, "\(option)")
     }
     #expect(ForeignOption.advice(for: "--nothing") == nil)

@@ -18,7 +18,8 @@ func text(
     arguments: [
       ("a/b.c", "b.c", "a", "b", "a/b"), ("d", "d", ".", "d", "d"), ("/e", "e", "/", "e", "/e"),
       (".", ".", ".", "", ""), ("x.y/z", "z", "x.y", "z", "x.y/z"), ("a.b/", "", ".", "", "a.b/"),
-      (".hid", ".hid", ".", "", ""), ("d.", "d.", ".", "d", "d"), ("a.tar.gz", "a.tar.gz", ".", "a.tar", "a.tar"),
+      (".hid", ".hid", ".", "", ""), ("d.", "d.", ".", "d", "d"),
+      ("a.tar.gz", "a.tar.gz", ".", "a.tar", "a.tar"),
       ("a//b", "b", "a", "b", "a//b"), ("//", "", "/", "", "//"), ("ü/é.ß", "é.ß", "ü", "é", "ü/é"),
     ])
   func forms(value: String, base: String, folder: String, stem: String, withoutExtension: String) {

@@ -50,7 +50,8 @@ import Testing
     #expect(template.retry.maximum == 2 && graph.labels.first == Label(key: "a", value: "b"))
     #expect(graph.queues == [.own(QueueSettings(name: "map", maximumConcurrent: 2))])
     // Only the number differs.
-    #expect((0..<3).map { template.elementArguments[$0] } == ["7", "8", "9"].map { Array($0.utf8) })
+    #expect(
+      (0..<3).map { template.elementArguments[$0] } == ["7", "8", "9"].map { Array($0.utf8) })
     let huge = String(repeating: "x", count: Limits.elementArgumentBytes + 1)
     let tooMuch = composer.job(JobArguments(records: [[huge]], sequence: 1))
     #expect(throws: Failure.self) {

@@ -85,7 +85,8 @@ struct Map: Command {
       fileSeparator: input.argFileSep)
     guard !line.command.contains(where: { $0.contains("{=") }) else {
       throw Failure.usage(
-        "expressions in Perl, {= … =}, are not here", hint: ForeignOption.advice(for: "--rpl") ?? "")
+        "expressions in Perl, {= … =}, are not here", hint: ForeignOption.advice(for: "--rpl") ?? ""
+      )
     }
     guard line.standardInputs <= 1 else { throw Failure.usage("standard input is named twice") }
     if line.standardInputs == 1, Descriptor.input.isTerminal {

@@ -121,7 +121,8 @@ struct MapInputOptions: ParsableArguments {
     if let byte = known[delimiter] { return byte }
     guard delimiter.utf8.count == 1, let byte = delimiter.utf8.first else {
       throw .usage(
-        "-d takes one character here", hint: "change it before: sed 's/…/\\n/g' FILE | opbatch map …")
+        "-d takes one character here",
+        hint: "change it before: sed 's/…/\\n/g' FILE | opbatch map …")
     }
     return byte
   }
@@ -144,7 +145,9 @@ struct MapInputOptions: ParsableArguments {
 /// How jobs run.
 struct MapJobOptions: ParsableArguments {
   @Option(
-    name: [.customShort("j", allowingJoined: true), .customShort("P", allowingJoined: true), .long],
+    name: [
+      .customShort("j", allowingJoined: true), .customShort("P", allowingJoined: true), .long,
+    ],
     parsing: .unconditional,
     help: ArgumentHelp(
       "Jobs at once in the whole cluster: a number, 0, +1, -1 or 50%; else what fits.",
@@ -221,7 +224,8 @@ struct MapOutputOptions: ParsableArguments {
   var dryRun = false
 
   @Flag(
-    name: [.customShort("t"), .customShort("v"), .long], help: "Print each command before its output.")
+    name: [.customShort("t"), .customShort("v"), .long],
+    help: "Print each command before its output.")
   var verbose = false
 
   @Flag(name: [.customLong("will-cite"), .customLong("no-notice")], help: .hidden)

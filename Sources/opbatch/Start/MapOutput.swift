@@ -208,7 +208,9 @@ final class MapOutput {
       let pieces = try await firstPieces(some)
       for (at, place) in some.enumerated() {
         for stream in Self.streams.indices {
-          if let piece = pieces[at][stream], piece.problem.isEmpty { try take(piece, place, stream) }
+          if let piece = pieces[at][stream], piece.problem.isEmpty {
+            try take(piece, place, stream)
+          }
         }
       }
     }

@@ -16,6 +16,8 @@ enum MapHappening: Sendable {
   /// Time for a look: at logs that grow, at a start that was put off.
   case look
   case interrupted
+  /// The user waits no longer.
+  case left
   case failed(any Error)
 }
 
@@ -141,6 +143,7 @@ final class MapRun {
       case .arguments(let chunk): take(chunk)
       case .look: try await output.showRunning(runningJobs)
       case .interrupted: isInterrupted = true
+      case .left: return
       case .failed(let error): throw error
       }
       try await advance()
@@ -151,7 +154,8 @@ final class MapRun {
   private var stops: Bool { isInterrupted || haltStatus != nil || problem != nil }
 
   private var isDone: Bool {
-    unended == 0 && order.isEmpty && (stops || (inputHasEnded && pending.isEmpty))
+    let isAll = inputHasEnded && pending.isEmpty
+    return unended == 0 && order.isEmpty && (isInterrupted || haltStatus != nil || isAll)
   }
 
   /// Everything that can be done now.
@@ -190,7 +194,7 @@ final class MapRun {
             + GraphRun.cancelling(signal, isFirst: count == 1))
         if count == 1 { inbox.yield(.interrupted) }
         await living.stop(connection, kill: count > 1)
-        if count > 1 { inbox.yield(.failed(CancellationError())) }
+        if count > 1 { inbox.yield(.left) }
       }
     }
   }
@@ -237,7 +241,7 @@ final class MapRun {
   }
 
   private func submit() async throws {
-    guard !stops || problem != nil, haltStatus == nil, !isInterrupted else {
+    guard haltStatus == nil, !isInterrupted else {
       pending = []
       return
     }

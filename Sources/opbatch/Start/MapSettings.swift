@@ -159,11 +159,10 @@ struct MapSettings: Sendable {
     for job in jobs {
       let words = job.words ?? []
       let bytes = ElementValues.encode(areAlike ? varying.map { words[$0] } : [job.text])
-      guard bytes.count <= Limits.elementArgumentBytes, !bytes.contains(0) || varying.count > 1
-      else {
+      guard bytes.count <= Limits.elementArgumentBytes, !job.text.utf8.contains(0) else {
         throw Failure(
           .badInput, code: "bad_argument",
-          "job \(job.arguments.sequence) has more than \(Limits.elementArgumentBytes) bytes, or NUL",
+          "job \(job.arguments.sequence) has NUL, or more than \(Limits.elementArgumentBytes / 1024) KiB",
           hint: "write long values into a file, and give the command its name")
       }
       template.elementArguments.append(bytes)
@@ -205,8 +204,9 @@ struct MapSettings: Sendable {
     _ texts: [String]
   ) throws(Failure) -> [CommandSpecification.Variable] {
     var variables: [CommandSpecification.Variable] = []
-    for text in texts.flatMap({ $0.contains("=") ? [$0] : $0.split(separator: ",").map(String.init) })
-    {
+    for text in texts.flatMap({
+      $0.contains("=") ? [$0] : $0.split(separator: ",").map(String.init)
+    }) {
       guard text != "_" else {
         throw .usage("--env _ is not here", hint: "name the variables: --env NAME")
       }
