@@ -1,5 +1,22 @@
 // Puts rows of arguments together to jobs: one, `-n`, or as many as fit (`-m`, `-X`). Pure.
 
+/// What a row adds to a command that takes as many as fit.
+package struct RowCost: Hashable, Sendable {
+  /// How often its values are inserted.
+  package var times: Int
+  /// Bytes of the template that are repeated with it.
+  package var around: Int
+
+  package init(times: Int = 1, around: Int = 0) {
+    self.times = times
+    self.around = around
+  }
+
+  func bytes(of row: [String]) -> Int {
+    around + times * row.reduce(0) { $0 + ShellQuotation.word($1).utf8.count + 1 }
+  }
+}
+
 /// Rows in, jobs out.
 package struct JobBatches: Sendable {
   package enum Size: Hashable, Sendable {
@@ -9,13 +26,15 @@ package struct JobBatches: Sendable {
     case fitting(bytes: Int, rows: Int, places: Int)
   }
   private let size: Size
+  private let cost: RowCost
   private var rows: [[String]] = []
   private var bytes = 0
   /// The number of the last job.
   package private(set) var sequence: Int
 
-  package init(_ size: Size, after sequence: Int = 0) {
+  package init(_ size: Size, cost: RowCost = RowCost(), after sequence: Int = 0) {
     self.size = size
+    self.cost = cost
     self.sequence = sequence
   }
 
@@ -30,7 +49,7 @@ package struct JobBatches: Sendable {
       defer { rows = [] }
       return job(rows)
     case .fitting(let limit, let most, _):
-      let length = row.reduce(0) { $0 + ShellQuotation.word($1).utf8.count + 1 }
+      let length = cost.bytes(of: row)
       let isFull = !rows.isEmpty && bytes + length > limit
       defer {
         rows.append(row)

@@ -99,6 +99,21 @@ package struct JobComposer: Sendable {
     (plainWords ?? [template]).contains { $0.replacements.contains { $0.form == .slot } }
   }
 
+  /// What a further record costs.
+  package var rowCost: RowCost {
+    var cost = RowCost(times: 0)
+    for word in plainWords ?? template.words where !word.isConstant {
+      for piece in word.pieces {
+        switch piece {
+        case .text(let text) where repetition == .words: cost.around += text.utf8.count
+        case .text: break
+        case .value: cost.times += 1
+        }
+      }
+    }
+    return cost
+  }
+
   package func job(_ arguments: JobArguments) -> ComposedJob {
     if runsInput {
       return ComposedJob(

@@ -119,6 +119,18 @@ private func reader(_ source: InputSource) -> (read: RecordReader, isLinked: Boo
     #expect(throws: InputProblem.self) { try bytes.next() }
   }
 
+  /// What stands around a value counts, since -X repeats it.
+  @Test func costsOfRows() {
+    let composer = JobComposer(["rm", "pict{}.jpg"], repetition: .words)
+    #expect(composer.rowCost == RowCost(times: 1, around: 8))
+    var batches = JobBatches(
+      .fitting(bytes: 200, rows: 1_000, places: 1), cost: composer.rowCost)
+    var jobs = (1...99).compactMap { batches.take(["\($0)"]) }
+    jobs += batches.finish()
+    #expect(jobs.count > 4)
+    #expect(jobs.allSatisfy { composer.job($0).text.utf8.count <= 203 })
+  }
+
   @Test func batches() {
     func jobs(_ size: JobBatches.Size, _ count: Int) -> [[String]] {
       var batches = JobBatches(size)

@@ -103,14 +103,14 @@ struct Map: Command {
     settings.names = source.names
     settings.tag = try tag(source.names)
     if shown.dryRun {
-      source.begin(try input.size(places: 1), after: 0)
+      source.begin(try input.size(places: 1), cost: settings.composer.rowCost)
       return try await DryMapRun.run(source, settings, console)
     }
     return try await inSession(console) { session in
       let cluster = try await MapCluster.find(session.connection)
       settings.apply(limit, cluster)
       let places = settings.places ?? max(1, cluster.processors)
-      source.begin(try input.size(places: places), after: 0)
+      source.begin(try input.size(places: places), cost: settings.composer.rowCost)
       return try await MapRun(session.connection, source, settings, cluster, console).run()
     }
   }

@@ -59,8 +59,8 @@ final class MapInput: Sendable {
   }
 
   /// - Parameter sequence: The number of the job before the first.
-  func begin(_ size: JobBatches.Size, after sequence: Int) {
-    state.withLock { $0.batches = JobBatches(size, after: sequence) }
+  func begin(_ size: JobBatches.Size, cost: RowCost, after sequence: Int = 0) {
+    state.withLock { $0.batches = JobBatches(size, cost: cost, after: sequence) }
   }
 
   /// Waits for the first job, then takes what is there without a wait.
