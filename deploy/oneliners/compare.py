@@ -141,6 +141,7 @@ def rows():
 def examples():
     differences = run_here = count = 0
     for theirs, ours in rows():
+        sys.stdout.flush()
         count += 1
         if ours is None:
             continue

@@ -70,8 +70,8 @@ struct MapSettings: Sendable {
   /// Whether the user says what processors a job asks for.
   private let isExact: Bool
 
-  /// Decides how many jobs run at once. More than there are processors ask for a part of one each,
-  /// so that they really run at once.
+  /// Decides how many jobs run at once. More than there are processors ask for none, so that they
+  /// really run at once: a part of one would be a bound for each.
   mutating func apply(_ limit: JobLimit?, _ cluster: MapCluster) {
     guard let limit else {
       if composer.usesSlots { places = max(1, cluster.processors) }
@@ -80,9 +80,8 @@ struct MapSettings: Sendable {
     places =
       limit.places(processors: cluster.processors)
       ?? max(1, cluster.workers) * Limits.oneLinersAtOncePerWorker
-    guard !isExact, let places, places > cluster.processors, cluster.processors > 0 else { return }
-    asked.templates[0].demand.cpus = ResourceAmount(
-      tenThousandths: Int64(cluster.processors) * 10_000 / Int64(places))
+    guard !isExact, let places, places > cluster.processors else { return }
+    asked.templates[0].demand.cpus = .zero
   }
 
   /// Whether jobs go through a queue of the cluster.
