@@ -120,6 +120,8 @@ let package = Package(
     .target(name: "OpClusterAllocation", dependencies: ["OpClusterModel"]),
     // Graphs of other systems, as manifests.
     .target(name: "OpClusterImports", dependencies: ["OpClusterModel"]),
+    // The grammar of `opbatch map`: arguments, replacement strings, quotation, job logs.
+    .target(name: "OpClusterOneLiners"),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel", heap]),
     // What both daemons say to whoever started them.
     .target(
@@ -249,8 +251,8 @@ let package = Package(
       dependencies: [
         "OpClusterAllocation", "OpClusterClient", "OpClusterReading", "OpClusterFolders",
         "OpClusterKeys", "OpClusterManifest", "OpClusterPresentation", "OpClusterQueries",
-        "OpClusterStore", "OpClusterImports",
-        "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        "OpClusterStore", "OpClusterImports", "OpClusterWire", "OpClusterSystem",
+        "OpClusterZeroMQ", "OpClusterModel", "OpClusterOneLiners",
       ]),
     .executableTarget(
       name: "opweb",
@@ -320,6 +322,7 @@ let package = Package(
     .testTarget(
       name: "OpClusterMetricsTests",
       dependencies: ["OpClusterMetrics", "OpClusterHTTP", "OpClusterSystem", "RealCluster"]),
+    .testTarget(name: "OpClusterOneLinersTests", dependencies: ["OpClusterOneLiners"]),
     .testTarget(name: "OpClusterSystemTests", dependencies: ["OpClusterSystem", "CSystem"]),
     .testTarget(
       name: "OpClusterZeroMQTests",

@@ -32,6 +32,15 @@ public enum Limits {
   public static let secretBytesPerGraph = 64 * 1024
   public static let customResources = 16
 
+  // One-liners (`opbatch map`)
+  /// Jobs of one graph, and the bytes of their arguments; what follows is another graph.
+  public static let oneLinersPerGraph = 10_000
+  public static let oneLinerBytesPerGraph = 4 * 1024 * 1024
+  /// Jobs that were read and whose output is not printed yet; beyond it nothing is read.
+  public static let oneLinersUnderWay = 20_000
+  /// Jobs at once on one worker if as many as possible are asked for.
+  public static let oneLinersAtOncePerWorker = 250
+
   // Operations
   /// The longest delay of an operation's start (S150): ten years.
   public static let longestDelay = Span.seconds(10 * 366 * 86_400)

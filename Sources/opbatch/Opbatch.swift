@@ -23,8 +23,8 @@ struct Opbatch: AsyncParsableCommand {
       CommandGroup(
         name: "Start",
         subcommands: [
-          Demo.self, Import.self, Run.self, Check.self, Submit.self, Initialize.self, Up.self,
-          Down.self, Status.self,
+          Demo.self, Import.self, Run.self, Map.self, Check.self, Submit.self, Initialize.self,
+          Up.self, Down.self, Status.self,
         ]),
       CommandGroup(name: "Follow", subcommands: FollowCommands.all),
       CommandGroup(
@@ -59,7 +59,7 @@ enum Main {
     ThisProcess.ignoreBrokenPipes()
     do {
       var command = try Opbatch.parseAsRoot(
-        commonOptionsLast(Array(CommandLine.arguments.dropFirst())))
+        arranged(Array(CommandLine.arguments.dropFirst())))
       // Every command of ours is a `Command`; a test holds that.
       guard let ours = command as? any Command else {
         // ArgumentParser's own commands: help pages, and groups without a subcommand.
@@ -129,7 +129,7 @@ enum Main {
       _ = Descriptor.output.write(Array((text + "\n").utf8))
       return .success
     }
-    let arguments = commonOptionsLast(Array(CommandLine.arguments.dropFirst()))
+    let arguments = arranged(Array(CommandLine.arguments.dropFirst()))
     let console = Console(format: UsageError.format(of: arguments), color: .auto)
     console.report(UsageError.failure(error, arguments))
     return .usage
