@@ -116,6 +116,12 @@ let package = Package(
       ]),
     .target(name: "OpClusterProcesses", dependencies: ["OpClusterSystem", "CProcess"]),
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
+    // Workers that come as jobs of a batch system.
+    .target(name: "OpClusterAllocation", dependencies: ["OpClusterModel"]),
+    // Graphs of other systems, as manifests.
+    .target(name: "OpClusterImports", dependencies: ["OpClusterModel"]),
+    // The grammar of `opbatch map`: arguments, replacement strings, quotation, job logs.
+    .target(name: "OpClusterOneLiners"),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel", heap]),
     // What both daemons say to whoever started them.
     .target(
@@ -243,9 +249,10 @@ let package = Package(
     .executableTarget(
       name: "opbatch",
       dependencies: [
-        "OpClusterClient", "OpClusterReading", "OpClusterFolders", "OpClusterKeys",
-        "OpClusterManifest", "OpClusterPresentation", "OpClusterQueries", "OpClusterStore",
-        "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        "OpClusterAllocation", "OpClusterClient", "OpClusterReading", "OpClusterFolders",
+        "OpClusterKeys", "OpClusterManifest", "OpClusterPresentation", "OpClusterQueries",
+        "OpClusterStore", "OpClusterImports", "OpClusterWire", "OpClusterSystem",
+        "OpClusterZeroMQ", "OpClusterModel", "OpClusterOneLiners",
       ]),
     .executableTarget(
       name: "opweb",
@@ -315,6 +322,7 @@ let package = Package(
     .testTarget(
       name: "OpClusterMetricsTests",
       dependencies: ["OpClusterMetrics", "OpClusterHTTP", "OpClusterSystem", "RealCluster"]),
+    .testTarget(name: "OpClusterOneLinersTests", dependencies: ["OpClusterOneLiners"]),
     .testTarget(name: "OpClusterSystemTests", dependencies: ["OpClusterSystem", "CSystem"]),
     .testTarget(
       name: "OpClusterZeroMQTests",
@@ -361,8 +369,13 @@ let package = Package(
         "OpClusterModel",
       ]),
     .testTarget(
+      name: "OpClusterAllocationTests", dependencies: ["OpClusterAllocation", "OpClusterModel"]),
+    .testTarget(
       name: "OpClusterManifestTests", dependencies: ["OpClusterManifest", "OpClusterModel"],
       exclude: ["Fixtures", "Expected"]),
+    .testTarget(
+      name: "OpClusterImportsTests",
+      dependencies: ["OpClusterImports", "OpClusterManifest", "OpClusterModel"]),
     .testTarget(
       name: "OpClusterPresentationTests",
       dependencies: ["MessageGenerators", "OpClusterPresentation", "OpClusterModel"]),
@@ -496,7 +509,8 @@ let package = Package(
     .testTarget(
       name: "OpbatchTests",
       dependencies: [
-        "opbatch", "OpClusterReading", "OpClusterClient", "OpClusterManifest",
+        "opbatch", "OpClusterAllocation", "OpClusterFolders", "OpClusterReading",
+        "OpClusterClient", "OpClusterManifest",
         "OpClusterPresentation", "OpClusterWire", "OpClusterModel", arguments,
       ]),
     .testTarget(

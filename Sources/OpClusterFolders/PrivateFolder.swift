@@ -107,6 +107,9 @@ public struct PrivateFolder: Sendable {
   /// even by a crash.
   public func use() throws(FolderError) -> FolderLock { try hold(Self.useName, with: []) }
 
+  /// Whether a process uses it now.
+  public var isInUse: Bool { (try? check()) != nil && isLocked(Self.useName) }
+
   /// Whether a process once used it, and none does now.
   public var isLeftOver: Bool {
     guard (try? check()) != nil else { return false }

@@ -24,15 +24,18 @@ public struct Invitation: Hashable, Sendable {
   /// The name of the new key; nil: the holder chooses.
   public var name: String?
   public var role: Role
-  /// The one-time key.
+  /// The key by which its holders show it.
   public var key: PublicKey
   public var expiresAt: WallTime
+  /// For so many keys it is still good: 1 to ``Limits/invitationUses``.
+  public var uses: UInt32
 
-  public init(name: String?, role: Role, key: PublicKey, expiresAt: WallTime) {
+  public init(name: String?, role: Role, key: PublicKey, expiresAt: WallTime, uses: UInt32 = 1) {
     self.name = name
     self.role = role
     self.key = key
     self.expiresAt = expiresAt
+    self.uses = uses
   }
 }
 
@@ -101,6 +104,15 @@ public struct AllowList: Hashable, Sendable {
           hint: "a name has 1 to \(Limits.nameBytes) of the characters A-Z a-z 0-9 . _ : -")
       }
     }
+    guard invitation.uses == 1 || invitation.name == nil else {
+      throw KeyError(
+        .refused, "one name is good for one key; an invitation for many has none",
+        hint: "the holders choose their names: leave --name away")
+    }
+    guard (1...Limits.invitationUses).contains(invitation.uses) else {
+      throw KeyError(
+        .refused, "an invitation is good for 1 to \(Limits.invitationUses) keys", hint: "")
+    }
     guard invitations.count < Limits.openInvitations else {
       throw KeyError(
         .refused, "there are \(Limits.openInvitations) open invitations already",
@@ -110,7 +122,8 @@ public struct AllowList: Hashable, Sendable {
     invitations.append(invitation)
   }
 
-  /// Adds the key of an invitation's holder, and removes the invitation.
+  /// Adds the key of an invitation's holder, and removes the invitation with its last use. A holder
+  /// who asks again, since the answer was lost, has used it once.
   public mutating func redeem(
     _ invitation: PublicKey, name: String, key: PublicKey, at now: WallTime
   ) throws(KeyError) -> AllowedKey {
@@ -124,6 +137,11 @@ public struct AllowList: Hashable, Sendable {
       throw KeyError(
         .refused, "this invitation has expired", hint: "ask for a new one: opcoord key invite")
     }
+    if found.uses > 1,
+      let known = keys.first(where: { $0.key == key && $0.name == name && $0.role == found.role })
+    {
+      return known
+    }
     let added = AllowedKey(
       name: found.name ?? name, role: found.role, key: key, addedAt: now)
     // The holder chooses the name only if the invitation has none.
@@ -133,7 +151,7 @@ public struct AllowList: Hashable, Sendable {
         hint: "join under another name with --name; this invitation is still good")
     }
     try add(added)
-    invitations.remove(at: at)
+    if found.uses > 1 { invitations[at].uses -= 1 } else { invitations.remove(at: at) }
     return added
   }
 
@@ -142,14 +160,14 @@ public struct AllowList: Hashable, Sendable {
   public var text: String {
     var lines = [
       "# Who may connect to this coordinator; changed by 'opcoord key', applied at once.",
-      "# key NAME ROLE PUBLIC-KEY ADDED, invitation NAME|* ROLE PUBLIC-KEY EXPIRES; times in ms",
+      "# key NAME ROLE PUBLIC-KEY ADDED, invitation NAME|* ROLE PUBLIC-KEY EXPIRES USES; times in ms",
     ]
     lines += keys.map {
       "key \($0.name) \($0.role.rawValue) \($0.key.text) \($0.addedAt.milliseconds)"
     }
     lines += invitations.map {
       "invitation \($0.name ?? Self.unnamed) \($0.role.rawValue) \($0.key.text) "
-        + "\($0.expiresAt.milliseconds)"
+        + "\($0.expiresAt.milliseconds)" + ($0.uses > 1 ? " \($0.uses)" : "")
     }
     return lines.joined(separator: "\n") + "\n"
   }
@@ -158,21 +176,24 @@ public struct AllowList: Hashable, Sendable {
     var names: Set<String> = []
     var known: Set<PublicKey> = []
     for (number, words) in KeyLines.words(of: text) {
-      guard words.count == 5, let role = Role(rawValue: String(words[2])),
+      let uses = words.count == 6 && words[0] == "invitation" ? UInt32(words[5]) : 1
+      guard words.count == 5 || words.count == 6, let uses,
+        words.count == 5 || (2...Limits.invitationUses).contains(uses), let role = Role(rawValue: String(words[2])),
         let key = PublicKey(String(words[3])), let milliseconds = Int64(words[4])
       else { throw KeyLines.malformed(path, number, "not understood") }
       let name = String(words[1])
       let time = WallTime(milliseconds: milliseconds)
       switch words[0] {
-      case "key" where name.isValidName && keys.count < Limits.allowedKeys:
+      case "key" where words.count == 5 && name.isValidName && keys.count < Limits.allowedKeys:
         guard names.insert(name).inserted, known.insert(key).inserted else {
           throw KeyLines.malformed(path, number, "this name or key is there twice")
         }
         keys.append(AllowedKey(name: name, role: role, key: key, addedAt: time))
       case "invitation" where invitations.count < Limits.openInvitations:
         invitations.append(
-          Invitation(name: name == Self.unnamed ? nil : name, role: role, key: key, expiresAt: time)
-        )
+          Invitation(
+            name: name == Self.unnamed ? nil : name, role: role, key: key, expiresAt: time,
+            uses: uses))
       default: throw KeyLines.malformed(path, number, "not understood, or too many")
       }
     }

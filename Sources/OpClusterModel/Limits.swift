@@ -32,6 +32,15 @@ public enum Limits {
   public static let secretBytesPerGraph = 64 * 1024
   public static let customResources = 16
 
+  // One-liners (`opbatch map`)
+  /// Jobs of one graph, and the bytes of their arguments; what follows is another graph.
+  public static let oneLinersPerGraph = 10_000
+  public static let oneLinerBytesPerGraph = 4 * 1024 * 1024
+  /// Jobs that were read and whose output is not printed yet; beyond it nothing is read.
+  public static let oneLinersUnderWay = 20_000
+  /// Jobs at once on one worker if as many as possible are asked for.
+  public static let oneLinersAtOncePerWorker = 250
+
   // Operations
   /// The longest delay of an operation's start (S150): ten years.
   public static let longestDelay = Span.seconds(10 * 366 * 86_400)
@@ -48,6 +57,13 @@ public enum Limits {
   public static let relativePathBytes = 1_024
   /// Bytes of the path of an interpreter, or of its virtual environment: the kernel's own limit.
   public static let interpreterPathBytes = 4_095
+  /// Jobs of a batch system that one allocation may have at a time.
+  public static let allocatedJobs = 500
+  /// A file of an allocation with its settings or its status, and a log of it that is shown.
+  public static let allocationFileBytes = 1024 * 1024
+  public static let allocationLogBytes = 16 * 1024 * 1024
+  /// Graphs at which one look at what waits for room looks.
+  public static let graphsLookedAt = 200
   /// Templates that a child process of an interpreter remembers.
   public static let templatesPerInterpreter = 1_024
   public static let pathDepth = 32
@@ -286,6 +302,8 @@ public enum Limits {
   public static let allowedKeys = 10_000
   /// Invitations that are open or expired lately.
   public static let openInvitations = 1_000
+  /// Keys for which one invitation may be good.
+  public static let invitationUses: UInt32 = 10_000
   /// One file of keys; the longest list fits.
   public static let keyFileBytes = 4 * 1024 * 1024
   /// The record of the daemons of `opbatch up`.
@@ -390,6 +408,22 @@ public enum Limits {
   public static let keysForgottenAtOnce = 64
   /// Keys in one fact of a snapshot.
   public static let keysPerFact = 4_096
+
+  // Graphs of other systems
+  /// Bytes of all files of an import together, and of all texts that its macros become.
+  public static let importBytes = 256 * 1024 * 1024
+  /// Files of an import.
+  public static let importFiles = 20_000
+  /// How deep files include each other, and macros name each other.
+  public static let importDepth = 32
+  /// Operations of an import; an array is one.
+  public static let importOperations = 200_000
+  /// Dependencies of an import.
+  public static let importEdges = 2_000_000
+  /// Bytes of a text after its macros are expanded.
+  public static let importTextBytes = 256 * 1024
+  /// Remarks about what does not map that are kept; further ones are counted.
+  public static let importRemarks = 1_000
 }
 
 /// The times of conversations and leases. Configurable; these are the defaults (G, HB…).

@@ -35,6 +35,25 @@ package struct FileDescriptor: Sendable {
     _ = unsafe bytes.withUnsafeBytes { unsafe write(number, $0.baseAddress, $0.count) }
   }
 
+  /// Reads what is there, after a wait for the first byte; nothing at the end.
+  package func readOnce(limit: Int) throws(ErrorNumber) -> [UInt8] {
+    var buffer = [UInt8](repeating: 0, count: max(limit, 1))
+    while true {
+      let count = unsafe read(number, &buffer, buffer.count)
+      if count >= 0 {
+        buffer.removeSubrange(count...)
+        return buffer
+      }
+      if errno == EAGAIN {
+        // Another program shares the open file and has made it non-blocking.
+        var item = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+        _ = unsafe poll(&item, 1, 1_000)
+      } else if errno != EINTR {
+        throw .last
+      }
+    }
+  }
+
   /// Reads to the end; `EFBIG` beyond `limit` bytes.
   package func readAll(limit: Int) throws(ErrorNumber) -> [UInt8] {
     let content = try readBeyond(limit: limit)

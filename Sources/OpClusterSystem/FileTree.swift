@@ -36,6 +36,16 @@ package enum FileKind: Hashable, Sendable {
 }
 
 package enum FileTree {
+  /// When what a path leads to was last written, in nanoseconds since 1970; nil: there is nothing.
+  package static func lastWritten(_ path: String) -> Int64? {
+    var facts = stat()
+    guard unsafe stat(path, &facts) == 0 else { return nil }
+    let (nanoseconds, overflows) = Int64(facts.st_mtim.tv_sec)
+      .multipliedReportingOverflow(by: 1_000_000_000)
+    if overflows { return facts.st_mtim.tv_sec < 0 ? .min : .max }
+    return nanoseconds.addingReportingOverflow(Int64(facts.st_mtim.tv_nsec)).partialValue
+  }
+
   /// The names in a folder that `isWanted` takes, in the order of their bytes; none if there is no
   /// such folder. Reads all of them, and keeps at most `limit`; nil: there are more.
   package static func names(

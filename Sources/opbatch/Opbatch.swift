@@ -23,8 +23,8 @@ struct Opbatch: AsyncParsableCommand {
       CommandGroup(
         name: "Start",
         subcommands: [
-          Demo.self, Import.self, Run.self, Check.self, Submit.self, Initialize.self, Up.self,
-          Down.self, Status.self,
+          Demo.self, Import.self, Run.self, Map.self, Check.self, Submit.self, Initialize.self,
+          Up.self, Down.self, Status.self,
         ]),
       CommandGroup(name: "Follow", subcommands: FollowCommands.all),
       CommandGroup(
@@ -35,7 +35,7 @@ struct Opbatch: AsyncParsableCommand {
         ]),
       CommandGroup(
         name: "Cluster",
-        subcommands: [Queue.self, Worker.self, Key.self, Ping.self, Doctor.self]),
+        subcommands: [Queue.self, Worker.self, Allocation.self, Key.self, Ping.self, Doctor.self]),
       CommandGroup(
         name: "Misc",
         subcommands: [
@@ -44,7 +44,7 @@ struct Opbatch: AsyncParsableCommand {
     ])
 
   /// Commands that have subcommands. `commonOptionsLast` needs them before anything is parsed.
-  static let groups = ["queue", "worker", "key", "config", "import"]
+  static let groups = ["queue", "worker", "alloc", "key", "config", "import"]
 }
 
 @main
@@ -59,7 +59,7 @@ enum Main {
     ThisProcess.ignoreBrokenPipes()
     do {
       var command = try Opbatch.parseAsRoot(
-        commonOptionsLast(Array(CommandLine.arguments.dropFirst())))
+        arranged(Array(CommandLine.arguments.dropFirst())))
       // Every command of ours is a `Command`; a test holds that.
       guard let ours = command as? any Command else {
         // ArgumentParser's own commands: help pages, and groups without a subcommand.
@@ -129,7 +129,7 @@ enum Main {
       _ = Descriptor.output.write(Array((text + "\n").utf8))
       return .success
     }
-    let arguments = commonOptionsLast(Array(CommandLine.arguments.dropFirst()))
+    let arguments = arranged(Array(CommandLine.arguments.dropFirst()))
     let console = Console(format: UsageError.format(of: arguments), color: .auto)
     console.report(UsageError.failure(error, arguments))
     return .usage

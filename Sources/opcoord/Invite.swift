@@ -17,13 +17,16 @@ struct Invite: ParsableCommand {
     abstract: "Print one line that lets another machine join.",
     discussion: """
       The line holds a one-time secret: hand it over as you would a password. Whoever uses it \
-      first gets a key of its own with this role, and the line is of no more use. The line gives \
+      first gets a key of its own with this role, and the line is of no more use, but for --uses: \
+      then so many machines may use it. The line gives \
       the token on standard input, so that it does not show in the other machine's list of \
       processes; a file does as well: --join-file FILE, or 'opbatch key join FILE'.
       """)
   @Option(help: "worker, submitter, observer or admin.") var role = RoleName(.worker)
   @Option(help: "The name of the new key; default: the other machine chooses.") var name: String?
   @Option(help: "How long it is good for, such as 30m, 12h or 7d.") var expires = "1h"
+  @Option(help: "For how many keys it is good, each with a name that its holder chooses.")
+  var uses: UInt32 = 1
   @Option(help: "The host by which others reach this machine; default: its own name.")
   var host: String?
   @Option(help: "Where clients connect to, if not as configured. [OPCOORD_CLIENT]")
@@ -54,7 +57,7 @@ struct Invite: ParsableCommand {
       let now = WallClock.now()
       let invitation = Invitation(
         name: name, role: role.role, key: token.pair.publicKey,
-        expiresAt: WallTime(milliseconds: now + seconds() * 1_000))
+        expiresAt: WallTime(milliseconds: now + seconds() * 1_000), uses: uses)
       try folder.changeAllowed { list throws(KeyError) in
         try list.invite(invitation, at: WallTime(milliseconds: now))
       }

@@ -119,7 +119,8 @@ struct KeyCommand: ParsableCommand {
         + list.invitations.map {
           [
             $0.name ?? AllowList.unnamed, $0.role.rawValue, "invited",
-            "until " + UTCTime($0.expiresAt).text,
+            "until " + UTCTime($0.expiresAt).text
+              + ($0.uses > 1 ? ", for \($0.uses) keys" : ""),
           ]
         }
       let widths = (0..<3).map { column in rows.map { $0[column].utf8.count }.max() ?? 0 }
@@ -141,6 +142,7 @@ struct KeyCommand: ParsableCommand {
       let invitations = list.invitations.map {
         "{" + ($0.name.map { "\"name\":\(quote($0))," } ?? "")
           + "\"role\":\(quote($0.role.rawValue)),"
+          + "\"uses\":\($0.uses),"
           + "\"expires_at\":\(quote(UTCTime($0.expiresAt).text))}"
       }
       return "{\"schema\":\"opcoord/v1\",\"keys\":[\(keys.joined(separator: ","))],"

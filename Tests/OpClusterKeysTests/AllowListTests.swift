@@ -33,6 +33,50 @@ import Testing
     #expect(try AllowList(parsing: "# only a comment\n\n", "f") == AllowList())
   }
 
+  /// One line lets a whole rack join, and no machine more than it says.
+  @Test func anInvitationForMany() throws {
+    var list = AllowList()
+    var many = invitation(in: 1_000)
+    many.uses = 3
+    try list.invite(many, at: now)
+    #expect(try AllowList(parsing: list.text, "f") == list)
+    let first = KeyPair.random().publicKey
+    for _ in 0..<2 {
+      // The second time, its answer had been lost.
+      let added = try list.redeem(many.key, name: "w1", key: first, at: now)
+      #expect(added.name == "w1" && list.invitations.first?.uses == 2)
+    }
+    // The name of another is no use of it.
+    #expect(throws: KeyError.self) {
+      try list.redeem(many.key, name: "w1", key: KeyPair.random().publicKey, at: now)
+    }
+    for name in ["w2", "w3"] {
+      _ = try list.redeem(many.key, name: name, key: KeyPair.random().publicKey, at: now)
+    }
+    #expect(list.invitations.isEmpty && list.keys.count == 3)
+    #expect(throws: KeyError.self) {
+      try list.redeem(many.key, name: "w4", key: KeyPair.random().publicKey, at: now)
+    }
+  }
+
+  @Test(arguments: [("a", 2), (nil, 0), (nil, Limits.invitationUses + 1)] as [(String?, UInt32)])
+  func aWrongInvitationForMany(name: String?, uses: UInt32) {
+    var list = AllowList()
+    var wrong = invitation(name)
+    wrong.uses = uses
+    #expect(throws: KeyError.self) { try list.invite(wrong, at: now) }
+  }
+
+  @Test(arguments: ["0", "1", "x", "10001", "99999999999", "-2"])
+  func aWrongCountOfUses(text: String) throws {
+    var list = AllowList()
+    try list.invite(invitation(), at: now)
+    let lines = list.text.split(separator: "\n").map {
+      $0.hasPrefix("invitation") ? "\($0) \(text)" : String($0)
+    }
+    #expect(throws: KeyError.self) { try AllowList(parsing: lines.joined(separator: "\n"), "f") }
+  }
+
   @Test func namesAndKeysAreUnique() throws {
     var list = AllowList()
     let first = key("a")

@@ -28,6 +28,26 @@ import Testing
     }
   }
 
+  /// Commands as they were recorded; a task without one waits.
+  @Test func recordedCommandsRun() throws {
+    let json = #"""
+      {"name": "t", "workflow": {"specification": {"tasks": [
+        {"id": "a"}, {"id": "b", "parents": ["a"]}]},
+       "execution": {"tasks": [
+        {"id": "a", "runtimeInSeconds": 3,
+         "command": {"program": "/bin/echo", "arguments": ["it's \"x\"", "é\n"]}},
+        {"id": "b", "runtimeInSeconds": 3}]}}}
+      """#
+    var importer = WfFormatImport(timeScale: 0.5)
+    importer.runsCommands = true
+    let yaml = try importer.manifest(of: Array(json.utf8))
+    #expect(yaml.contains(##"run: ["/bin/echo", "it's \"x\"", "é\U0000000a"]"##))
+    #expect(yaml.contains(##"run: ["sleep", "1.5"]"##))
+    let submission = try compile(yaml).submission
+    #expect(submission.templates.map(\.name) == ["a", "b"])
+    #expect(submission.groupEdges.count == 1)
+  }
+
   @Test func filesAreReadBehindTheirProducer() throws {
     let bytes = try fixture("Fixtures/1000genome-chameleon-2ch-100k-001.json")
     let trace = try WfFormatTrace(bytes)

@@ -175,6 +175,12 @@ private struct Said {
       "version: 1\noperations: {a: {run: \u{9b}31m\u{202e}\u{7f}}}\n", "\u{1b}[2J: [",
     ]
     var commands: [[String]] = [["check", "\(name).none"], ["submit", "\(name).none"]]
+    // What stands in a file of another system is told with its words.
+    for format in ["dagman", "ninja", "hq", "makeflow"] {
+      let path = "\(name).\(format)"
+      try RealCluster.write("\(evil)\n\(evil): $x\n", to: path)
+      commands.append(["import", format, path])
+    }
     for (number, manifest) in manifests.enumerated() {
       let path = "\(name)\(number)"
       try RealCluster.write(manifest, to: path)
@@ -192,6 +198,7 @@ private struct Said {
         ["ls", "-a"], ["ls", graph], ["ls", graph, "--state", "failed"], ["show", graph],
         ["show", "\(graph)/ok*"], ["show", "\(graph)/fails*"], ["why", "\(graph)/waits*"],
         ["why", "\(graph)/cancelled*"], ["story", "\(graph)/fails*"], ["worker", "ls"],
+        ["alloc", "ls"],
         ["stats", graph],
         ["worker", "show", "w1"], ["queue", "ls"],
         ["status"], ["doctor"], ["ping"], ["config", "show", "--origin"],
@@ -212,6 +219,7 @@ private struct Said {
     for command in [
       ["ls"], ["show"], ["why"], ["logs"], ["events"], ["graph"], ["wait"], ["watch"], ["cancel"],
       ["retry"], ["hold"], ["worker", "show"], ["worker", "drain"], ["worker", "forget"],
+      ["alloc", "add"], ["alloc", "rm"], ["alloc", "start"], ["alloc", "log"],
       ["rm"], ["queue", "show"],
       ["queue", "create"], ["queue", "suspend"], ["completion"], [],
     ] { commands.append(command + [evil]) }
@@ -220,7 +228,14 @@ private struct Said {
       ["ls", "--state", evil], ["ls", "--timeout", evil], ["ls", "--name", evil],
       ["ls", "--user", evil], ["ls", evil, "--user", "x"],
       ["run", "--call", evil, "--timeout", "0.2s"],
+      ["map", "--halt", evil, "true", ":::", "1"], ["map", "--" + evil, "true"],
+      ["map", "-j", evil, "true", ":::", "1"], ["map", "true", "::::", "/nonexistent/" + evil],
+      ["map", "-k", evil + "/none", ":::", "1"],
+      ["map", "--halt", "now,fail=1", "exit 1; " + evil, ":::", "1"],
       ["ls", "-l", "k=" + evil], ["import", "wfformat", "/nonexistent/" + evil],
+      ["import", "dagman", "/nonexistent/" + evil], ["import", "hq", "/nonexistent/" + evil],
+      ["import", "ninja", "/nonexistent/" + evil, evil],
+      ["import", "makeflow", "/nonexistent/" + evil, "--inherit", evil],
     ]
     return commands
   }

@@ -51,6 +51,8 @@ import Testing
     "Sources/opbatch/Follow/LogPrinter.swift": "into a pipe as they are, safe on a terminal",
     "Sources/opbatch/Start/CallRun.swift": "an output into a pipe as it is, safe on a terminal",
     "Sources/opbatch/Start/CommandRun.swift": "what one's own command says, as if run by hand",
+    "Sources/opbatch/Start/MapOutput.swift": "what one's own jobs say; a bar of numbers",
+    "Sources/opbatch/Start/Map.swift": "commands into a pipe, for a shell; safe on a terminal",
     "Sources/opbatch/Follow/List.swift": "JSON", "Sources/opbatch/Follow/Files.swift": "JSON",
     "Sources/opbatch/Follow/Trace.swift": "JSON",
     "Sources/opbatch/Notify/FollowedNotifications.swift": "a sequence whose text was made safe",

@@ -18,6 +18,8 @@ public struct WfFormatImport: Sendable {
   /// Operations declare the files that they read and leave, so that no disk has to be shared
   /// (`WfFormatDeclarations`). Else all of them work in one folder.
   public var declaresFiles = false
+  /// Runs the recorded commands in place of a replay (`WfFormatCommands`).
+  public var runsCommands = false
 
   /// The defaults keep a replay small enough for a laptop.
   public init(
@@ -51,6 +53,7 @@ public struct WfFormatImport: Sendable {
     guard scale.isFinite, scale >= 0, sizeScale.isFinite, sizeScale >= 0, maximumFileBytes >= 0
     else { throw WfFormatError("a scale must be a number from 0 on") }
     let name = Names.sanitised(name ?? trace.name)
+    if runsCommands { return try commands(trace, name, scale) }
     var used: Set<String> = []
     let files = WfFormatFiles(trace)
     if declaresFiles {

@@ -13,6 +13,8 @@ struct WfFormatTrace {
     var outputs: [String]
     /// 0 where the trace does not say.
     var seconds: Double
+    /// The program and its arguments; empty where the trace does not say.
+    var command: [String] = []
   }
   var name: String
   var tasks: [Task]
@@ -50,6 +52,11 @@ struct WfFormatTrace {
     struct TaskExecution: Decodable {
       var id: String
       var runtimeInSeconds: Double?
+      var command: Command?
+    }
+    struct Command: Decodable {
+      var program: String?
+      var arguments: [String]?
     }
   }
 
@@ -80,6 +87,11 @@ struct WfFormatTrace {
     sizes = Dictionary(
       (specified.files ?? []).map { ($0.id, max(0, $0.sizeInBytes ?? 0)) },
       uniquingKeysWith: { a, _ in a })
+    let commands = Dictionary(
+      runs.map { run in
+        let program = run.command?.program ?? ""
+        return (run.id, program.isEmpty ? [] : [program] + (run.command?.arguments ?? []))
+      }, uniquingKeysWith: { a, _ in a })
     tasks = []
     for task in specified.tasks {
       var parents: [Int] = []
@@ -92,7 +104,8 @@ struct WfFormatTrace {
       tasks.append(
         Task(
           id: task.id, parents: parents, inputs: Self.unique(task.inputFiles ?? []),
-          outputs: Self.unique(task.outputFiles ?? []), seconds: seconds[task.id] ?? 0))
+          outputs: Self.unique(task.outputFiles ?? []), seconds: seconds[task.id] ?? 0,
+          command: commands[task.id] ?? []))
     }
   }
 

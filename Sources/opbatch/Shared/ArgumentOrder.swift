@@ -1,5 +1,14 @@
 // Moves common options from before the command to behind it, so that `opbatch -o json ls` works.
-// Runs before ArgumentParser.
+// Also takes short options of `map` apart. Runs before ArgumentParser.
+
+import OpClusterOneLiners
+
+/// The words of the command line as ArgumentParser wants them.
+func arranged(_ arguments: [String]) -> [String] {
+  let words = commonOptionsLast(arguments)
+  guard words.first == "map" else { return words }
+  return ["map"] + OptionCluster.separated(Array(words.dropFirst()))
+}
 
 /// Moves common options from before the command's name to right after it.
 func commonOptionsLast(_ arguments: [String]) -> [String] {

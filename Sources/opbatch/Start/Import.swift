@@ -1,6 +1,7 @@
 // `opbatch import`: converts workflows of other systems to manifests. The conversion is in
 // OpClusterManifest (`WfFormatImport`) and pure; this reads and writes. The result is a manifest
-// like any other, to be read and changed before it is submitted.
+// like any other, to be read and changed before it is submitted. The graphs of other systems, which
+// are read by OpClusterImports, are in `ImportGraph.swift`.
 
 import ArgumentParser
 import OpClusterManifest
@@ -10,8 +11,11 @@ import OpClusterSystem
 /// A group, so that further formats can stand beside the first.
 struct Import: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Turn a workflow of another system into a manifest.",
-    subcommands: [ImportWfFormat.self])
+    abstract: "Turn a workflow of another system into a manifest, or submit it.",
+    subcommands: [
+      ImportDagman.self, ImportNinja.self, ImportHyperQueue.self, ImportMakeflow.self,
+      ImportWfFormat.self,
+    ])
 }
 
 /// Needs no cluster. The names of the trace are untrusted; the manifest that is written is checked
@@ -53,11 +57,17 @@ struct ImportWfFormat: Command {
   @Flag(help: "Operations declare what they read and leave: no disk has to be shared.")
   var declareFiles = false
 
+  @Flag(help: "Run the recorded commands in place of a replay; tasks without one wait.")
+  var commands = false
+
   /// The command has no common options: it talks to no coordinator, and its -o is a file.
   var global: GlobalOptions { GlobalOptions.defaults }
 
   /// A text such as `nan` is refused as well: it is in no range.
   func validate() throws {
+    if commands && declareFiles {
+      throw ValidationError("--declare-files is for a replay, and --commands is none")
+    }
     for scale in [timeScale ?? 1, sizeScale] where !(0...1_000_000).contains(scale) {
       throw ValidationError("a scale is a number from 0 on")
     }
@@ -70,6 +80,7 @@ struct ImportWfFormat: Command {
     do throws(WfFormatError) {
       var importer = WfFormatImport(timeScale: timeScale, sizeScale: sizeScale)
       importer.declaresFiles = declareFiles
+      importer.runsCommands = commands
       // All of them in one folder are for a demonstration; what travels may be as large as it was.
       if declareFiles { importer.maximumFileBytes = 1 << 40 }
       text = try importer.manifest(of: bytes)

@@ -11,7 +11,7 @@ import OpClusterSystem
 
 /// Needs the rights of a submission. Without an option it returns when the graph is durable (G1):
 /// from then on it runs without this program.
-struct Submit: Command {
+struct Submit: SubmittingCommand {
   static let configuration = CommandConfiguration(
     abstract: "Submit a manifest or one command.",
     usage: """
@@ -75,10 +75,6 @@ struct Submit: Command {
   static var handlesInterrupts: Bool { true }
 
   var passesInput: Bool { !command.isEmpty && !commandOptions.ignoresInput }
-  /// Whether an own cluster would do: without staying, it would end at once and take the graph
-  /// along.
-  private var stays: Bool { wait || watch }
-
   func validate() throws {
     guard (file != nil) != !command.isEmpty else {
       throw ValidationError("give a manifest, or a command after --")
@@ -94,38 +90,14 @@ struct Submit: Command {
     if !command.isEmpty, !parameters.isEmpty {
       throw ValidationError("--param is for a manifest; --env gives a command a variable")
     }
-    // Refused rather than left to hang.
-    if hold && (wait || watch) {
-      throw ValidationError("--hold starts nothing, so --wait and --watch would never end")
-    }
+    try checkStaying()
   }
 
   /// Compiles before it connects: an error of the manifest is shown also without a cluster.
   func perform(_ console: Console) async throws -> ExitStatus {
     let manifest = try compiled(console)
-    var submission = manifest.submission
-    try Self.prepare(&submission, name: name, key: key)
-    // A manifest may ask for it as well.
-    submission.isSuspended = submission.isSuspended || hold
-    let session =
-      stays
-      ? try await openSession(console)
-      : Session(connection: try await connect(), embedded: nil)
-    do {
-      let left = try await manifest.ownFiles?.leave(
-        for: &submission, session.connection, timeout: global.timeout?.duration, console)
-      let status: ExitStatus
-      if let left {
-        status = left
-      } else {
-        status = try await submit(submission, manifest.notifications, session, console)
-      }
-      await session.end()
-      return status
-    } catch {
-      await session.end()
-      throw error
-    }
+    return try await submit(
+      manifest.submission, manifest.ownFiles, manifest.notifications, console)
   }
 
   /// The graph of the manifest, or a graph of one command. Nothing is sent yet.
@@ -142,39 +114,6 @@ struct Submit: Command {
     let source = ManifestSource(path: file ?? "-", parameters: parameters, uploads: upload)
     let manifest = try source.compile(console)
     return (manifest.submission, manifest.ownFiles, manifest.notifications)
-  }
-
-  /// Submits, tells the number, and stays if wanted. The number is told before anything else, so
-  /// that an interrupted user can find the graph.
-  private func submit(
-    _ submission: GraphSubmission, _ notifications: [GraphNotification], _ session: Session,
-    _ console: Console
-  ) async throws -> ExitStatus {
-    let accepted = try await GraphRun.submit(
-      submission, session.connection, timeout: global.timeout?.duration)
-    let submitted = Submitted(accepted, submission.name)
-    // With JSON, one document tells all: if the command stays, it comes at the end.
-    if !stays || console.format != .json { try submitted.show(isHeld: hold, console) }
-    // A known key gives the earlier graph, about which the same was said then.
-    if !accepted.repeated { await PlacementNotice.warn(submission, session, console) }
-    // Whoever leaves early is told as well. An own cluster ends with this command.
-    if session.embedded == nil, !accepted.repeated {
-      NotifyInBackground.start(notifications, of: accepted.graph, global, console)
-    }
-    guard stays else {
-      if console.format == .table {
-        let graph = accepted.graph.number
-        console.hint(hold ? "opbatch resume \(graph) starts it" : "opbatch watch \(graph)")
-      }
-      return .success
-    }
-    var run = GraphRun(session: session, console: console, timeout: global.timeout?.duration)
-    run.submitted = submitted
-    if session.embedded != nil { run.notifications = notifications }
-    return try await run.untilEnd(
-      of: accepted.graph, showsProgress: watch,
-      // An own cluster ends with the command, so that its graph cannot go on.
-      onInterrupt: session.embedded == nil ? .detach : .cancel)
   }
 
   /// Adds the submitter's values to a compiled manifest. A name and a key are checked here rather
