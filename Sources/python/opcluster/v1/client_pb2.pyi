@@ -420,24 +420,28 @@ class GraphRows(_message.Message):
 class GraphStructure(_message.Message):
     __slots__ = ["element_edge_count", "element_edges", "group_edges", "last_event", "row", "stages"]
     class Stage(_message.Message):
-        __slots__ = ["count", "counts", "first_index", "index_runs", "is_array", "name", "queue", "work"]
+        __slots__ = ["count", "counts", "demand", "first_index", "index_runs", "is_array", "name", "queue", "requirements", "work"]
         COUNTS_FIELD_NUMBER: _ClassVar[int]
         COUNT_FIELD_NUMBER: _ClassVar[int]
+        DEMAND_FIELD_NUMBER: _ClassVar[int]
         FIRST_INDEX_FIELD_NUMBER: _ClassVar[int]
         INDEX_RUNS_FIELD_NUMBER: _ClassVar[int]
         IS_ARRAY_FIELD_NUMBER: _ClassVar[int]
         NAME_FIELD_NUMBER: _ClassVar[int]
         QUEUE_FIELD_NUMBER: _ClassVar[int]
+        REQUIREMENTS_FIELD_NUMBER: _ClassVar[int]
         WORK_FIELD_NUMBER: _ClassVar[int]
         count: int
         counts: _containers.RepeatedScalarFieldContainer[int]
+        demand: _submission_pb2.Resources
         first_index: int
         index_runs: _submission_pb2.IndexRuns
         is_array: bool
         name: str
         queue: str
+        requirements: _containers.RepeatedCompositeFieldContainer[_submission_pb2.LabelRequirement]
         work: str
-        def __init__(self, name: _Optional[str] = ..., count: _Optional[int] = ..., first_index: _Optional[int] = ..., is_array: bool = ..., index_runs: _Optional[_Union[_submission_pb2.IndexRuns, _Mapping]] = ..., queue: _Optional[str] = ..., work: _Optional[str] = ..., counts: _Optional[_Iterable[int]] = ...) -> None: ...
+        def __init__(self, name: _Optional[str] = ..., count: _Optional[int] = ..., first_index: _Optional[int] = ..., is_array: bool = ..., index_runs: _Optional[_Union[_submission_pb2.IndexRuns, _Mapping]] = ..., queue: _Optional[str] = ..., work: _Optional[str] = ..., counts: _Optional[_Iterable[int]] = ..., demand: _Optional[_Union[_submission_pb2.Resources, _Mapping]] = ..., requirements: _Optional[_Iterable[_Union[_submission_pb2.LabelRequirement, _Mapping]]] = ...) -> None: ...
     ELEMENT_EDGES_FIELD_NUMBER: _ClassVar[int]
     ELEMENT_EDGE_COUNT_FIELD_NUMBER: _ClassVar[int]
     GROUP_EDGES_FIELD_NUMBER: _ClassVar[int]
