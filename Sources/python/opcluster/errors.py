@@ -59,6 +59,9 @@ class Refused(OpClusterError):
         self.message = message
         self.hint = hint
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.code, self.message, self.hint)
+
 
 class InitializerFailed(OpClusterError):
     """The initializer of an executor raised an exception in a process of a worker."""

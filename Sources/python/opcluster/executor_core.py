@@ -22,6 +22,7 @@ from opcluster.contents import ContentExchange
 from opcluster.conversation import Subscription
 from opcluster.errors import DependencyFailed, InitializerFailed, OpClusterError, Refused
 from opcluster.futures import ClusterFuture, pickled_arguments
+from opcluster.nested_waits import NestedWaits
 from opcluster.results import end_as_cancelled, no_content, remote_exception, unreadable
 from opcluster.v1 import client_pb2 as client
 from opcluster.v1 import submission_pb2 as words
@@ -56,6 +57,7 @@ class ExecutorCore:
     ) -> None:
         self.access = access
         self.connection: Connection = access.connection
+        self.waits = NestedWaits(self.connection)
         self.interpreter, self.venv, self.paths = interpreter, venv, paths
         self._queue, self._own_queue, self._demand = queue, own_queue, demand
         self._initializer = initializer
@@ -248,6 +250,7 @@ class ExecutorCore:
         with self.lock:
             templates, held = gather(self._waiting, batch)
         self._held.extend(held)
+        self.waits.batch_gathered()
         if not batch.calls:
             return
         element, external = edges(batch)

@@ -54,6 +54,20 @@ class ClusterFuture(Future[T]):
         place = self._place
         return place if place is not None and place[0] else None
 
+    def result(self, timeout: float | None = None) -> T:
+        """What the call returned; waits for it, at most `timeout` seconds.
+
+        :raises Refused: inside of an operation, if the wait could never end (``WOULD_DEADLOCK``,
+            ``WOULD_STARVE``); the call is cancelled then.
+        """
+        with self._core.waits.waiting_for(self):
+            return super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """What the call raised, or None; otherwise as `result`."""
+        with self._core.waits.waiting_for(self):
+            return super().exception(timeout)
+
     def cancel(self) -> bool:
         """Cancels the call unless it runs or has ended.
 

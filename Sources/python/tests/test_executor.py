@@ -15,7 +15,14 @@ from pathlib import Path
 import functions
 import pytest
 
-from opcluster import ClusterExecutor, DependencyFailed, RemoteError, RemoteTraceback
+from opcluster import (
+    Cluster,
+    ClusterExecutor,
+    DependencyFailed,
+    Refused,
+    RemoteError,
+    RemoteTraceback,
+)
 from opcluster.local_cluster import LocalCluster
 
 TIME = 60.0
@@ -239,8 +246,24 @@ def test_an_interpreter_without_the_package(cluster: LocalCluster) -> None:
         assert isinstance(error, RemoteError) and "/no/such/python" in str(error)
 
 
+def nested(queue: str | None) -> int:
+    with ClusterExecutor(queue=queue) as executor:
+        return executor.submit(abs, -5).result(TIME)
+
+
+def test_calls_of_calls(cluster: LocalCluster) -> None:
+    with Cluster(cluster.address) as client, ClusterExecutor(cluster.address) as executor:
+        assert executor.submit(nested, None).result(TIME) == 5
+        queue = client.queue("narrow", max_concurrent=1)
+        with ClusterExecutor(cluster.address, queue="narrow") as narrow:
+            # It keeps the only place that the call it waits for could have.
+            error = narrow.submit(nested, "narrow").exception(TIME)
+            assert isinstance(error, Refused) and error.code in ("WOULD_STARVE", "WOULD_DEADLOCK")
+        queue.remove()
+
+
 def test_an_unknown_queue_and_address(cluster: LocalCluster) -> None:
-    from opcluster import ConnectionFailed, Refused
+    from opcluster import ConnectionFailed
 
     with pytest.raises(Refused, match="no queue 'nowhere'"):
         ClusterExecutor(cluster.address, queue="nowhere")
