@@ -252,7 +252,7 @@ let package = Package(
         "OpClusterAllocation", "OpClusterClient", "OpClusterReading", "OpClusterFolders",
         "OpClusterKeys", "OpClusterManifest", "OpClusterPresentation", "OpClusterQueries",
         "OpClusterStore", "OpClusterImports", "OpClusterWire", "OpClusterSystem",
-        "OpClusterZeroMQ", "OpClusterModel", "OpClusterOneLiners",
+        "OpClusterZeroMQ", "OpClusterModel", "OpClusterOneLiners", arguments,
       ]),
     .executableTarget(
       name: "opweb",
