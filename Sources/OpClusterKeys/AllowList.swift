@@ -160,7 +160,8 @@ public struct AllowList: Hashable, Sendable {
   public var text: String {
     var lines = [
       "# Who may connect to this coordinator; changed by 'opcoord key', applied at once.",
-      "# key NAME ROLE PUBLIC-KEY ADDED, invitation NAME|* ROLE PUBLIC-KEY EXPIRES USES; times in ms",
+      "# key NAME ROLE PUBLIC-KEY ADDED, invitation NAME|* ROLE PUBLIC-KEY EXPIRES USES; "
+        + "times in ms",
     ]
     lines += keys.map {
       "key \($0.name) \($0.role.rawValue) \($0.key.text) \($0.addedAt.milliseconds)"
@@ -178,7 +179,8 @@ public struct AllowList: Hashable, Sendable {
     for (number, words) in KeyLines.words(of: text) {
       let uses = words.count == 6 && words[0] == "invitation" ? UInt32(words[5]) : 1
       guard words.count == 5 || words.count == 6, let uses,
-        words.count == 5 || (2...Limits.invitationUses).contains(uses), let role = Role(rawValue: String(words[2])),
+        words.count == 5 || (2...Limits.invitationUses).contains(uses),
+        let role = Role(rawValue: String(words[2])),
         let key = PublicKey(String(words[3])), let milliseconds = Int64(words[4])
       else { throw KeyLines.malformed(path, number, "not understood") }
       let name = String(words[1])

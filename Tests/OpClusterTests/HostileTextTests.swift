@@ -198,7 +198,6 @@ private struct Said {
         ["ls", "-a"], ["ls", graph], ["ls", graph, "--state", "failed"], ["show", graph],
         ["show", "\(graph)/ok*"], ["show", "\(graph)/fails*"], ["why", "\(graph)/waits*"],
         ["why", "\(graph)/cancelled*"], ["story", "\(graph)/fails*"], ["worker", "ls"],
-        ["alloc", "ls"],
         ["stats", graph],
         ["worker", "show", "w1"], ["queue", "ls"],
         ["status"], ["doctor"], ["ping"], ["config", "show", "--origin"],
@@ -208,7 +207,7 @@ private struct Said {
       commands.append(["graph", graph, "--format", format])
     }
     for format in ["chrome", "otlp"] { commands.append(["trace", graph, "--format", format]) }
-    commands += [["top"], ["report", graph]]
+    commands += [["top"], ["report", graph], ["alloc", "ls"], ["alloc", "ls", "-o", "json"]]
     commands += [
       ["events", graph], ["events", graph, "-o", "jsonl"], ["wait", graph, "--timeout", "0.2s"],
       ["watch", graph, "--timeout", "0.2s"], ["logs", "\(graph)/none"],
@@ -230,7 +229,6 @@ private struct Said {
       ["run", "--call", evil, "--timeout", "0.2s"],
       ["map", "--halt", evil, "true", ":::", "1"], ["map", "--" + evil, "true"],
       ["map", "-j", evil, "true", ":::", "1"], ["map", "true", "::::", "/nonexistent/" + evil],
-      ["map", "-k", evil + "/none", ":::", "1"],
       ["map", "--halt", "now,fail=1", "exit 1; " + evil, ":::", "1"],
       ["ls", "-l", "k=" + evil], ["import", "wfformat", "/nonexistent/" + evil],
       ["import", "dagman", "/nonexistent/" + evil], ["import", "hq", "/nonexistent/" + evil],

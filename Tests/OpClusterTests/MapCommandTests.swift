@@ -1,6 +1,6 @@
 // `opbatch map` on real daemons.
 
-import Foundation
+import FoundationEssentials
 import RealCluster
 import Testing
 

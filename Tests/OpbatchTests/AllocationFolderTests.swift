@@ -19,28 +19,28 @@ import Testing
   private func with(_ body: (AllocationFolder) throws -> Void) throws {
     defer { try? FileManager.default.removeItem(atPath: parent) }
     let place = AllocationFolder("night", in: parent)
-    try place.keep(settings)
+    try place.record(settings)
     try body(place)
   }
 
   @Test func whatIsKeptIsReadAgain() throws {
     try with { place in
-      #expect(try AllocationFolder.existing("night", in: parent).settings() == settings)
-      var status = try place.status()
+      #expect(try AllocationFolder.existing("night", in: parent).readSettings() == settings)
+      var status = try place.readStatus()
       status.policy.refused("no partition", at: 1)
-      try place.keep(status)
-      #expect(try place.status().problem == "no partition")
-      #expect(try place.status().word(isFollowed: true) == "failing")
-      #expect(try place.status().word(isFollowed: place.isFollowed) == "stopped")
-      try place.forget()
-      #expect(try AllocationFolder.all(in: parent).isEmpty)
+      try place.record(status)
+      #expect(try place.readStatus().problem == "no partition")
+      #expect(try place.readStatus().word(isFollowed: true) == "failing")
+      #expect(try place.readStatus().word(isFollowed: place.isFollowed) == "stopped")
+      try place.removeFolder()
+      #expect(try AllocationFolder.listAll(in: parent).isEmpty)
     }
   }
 
   @Test func aRequestIsTakenOnce() throws {
     try with { place in
       #expect(try place.takeRequest() == nil)
-      try place.ask(.remove)
+      try place.leaveRequest(.remove)
       #expect(try place.takeRequest() == .remove)
       #expect(try place.takeRequest() == nil)
     }
@@ -67,13 +67,13 @@ import Testing
     try with { place in
       let log = Array(repeating: UInt8(ascii: "x"), count: Limits.allocationLogBytes + 1)
       try place.folder.replace("job-1.log", with: log)
-      #expect(throws: FolderError.self) { try place.text(ofLog: "job-1.log") }
+      #expect(throws: FolderError.self) { try place.readLog(named: "job-1.log") }
       try place.folder.replace("job-2.log", with: Array("it ran".utf8))
-      #expect(try place.text(ofLog: "job-2.log") == "it ran")
-      #expect(try place.text(ofLog: "job-3.log") == nil)
+      #expect(try place.readLog(named: "job-2.log") == "it ran")
+      #expect(try place.readLog(named: "job-3.log") == nil)
       try place.folder.replace(
         "settings.json", with: Array(repeating: 32, count: Limits.allocationFileBytes + 1))
-      #expect(try AllocationFolder.all(in: parent).isEmpty)
+      #expect(try AllocationFolder.listAll(in: parent).isEmpty)
     }
   }
 }

@@ -24,9 +24,9 @@ import Testing
 
   @Test func sizes() throws {
     let most = Limits.oneLinersPerGraph
-    #expect(try parsed(["-n", "\(most)", "x"]).input.size(places: 1) == .rows(most))
+    #expect(try parsed(["-n", "\(most)", "x"]).input.batchSize(places: 1) == .rows(most))
     let beyond = try parsed(["-n", "\(most + 1)", "x"]).input
-    #expect(throws: Failure.self) { try beyond.size(places: 1) }
+    #expect(throws: Failure.self) { try beyond.batchSize(places: 1) }
     #expect(Limits.oneLinersUnderWay >= 2 * most)
     // The arguments of one graph fit into a message, whatever their quotation adds.
     #expect(Limits.oneLinerBytesPerGraph * 3 < Limits.messageBytes)
@@ -36,7 +36,7 @@ import Testing
   @Test func places() throws {
     let map = try parsed(["-j0", "x"])
     var settings = try MapSettings(map, .unlimited)
-    settings.apply(.unlimited, MapCluster(processors: 4, workers: 2))
+    settings.limitJobs(to: .unlimited, MapCluster(processors: 4, workers: 2))
     #expect(settings.places == 2 * Limits.oneLinersAtOncePerWorker)
   }
 
@@ -44,7 +44,7 @@ import Testing
     let settings = try MapSettings(try parsed(["--retries", "3", "-l", "a=b", "x"]), nil)
     let composer = JobComposer(["echo", "-n", "{}", "{#}"])
     let jobs = (1...3).map { composer.job(JobArguments(records: [["v w"]], sequence: $0 + 6)) }
-    let graph = try settings.submission(jobs, limit: 2, after: JobTally())
+    let graph = try settings.graphSubmission(jobs, limit: 2, after: JobTally())
     let template = try #require(graph.templates.first)
     #expect(template.count == 3 && template.indexRuns == [IndexRun(first: 7, count: 3)])
     #expect(template.retry.maximum == 2 && graph.labels.first == Label(key: "a", value: "b"))
@@ -55,20 +55,20 @@ import Testing
     let huge = String(repeating: "x", count: Limits.elementArgumentBytes + 1)
     let tooMuch = composer.job(JobArguments(records: [[huge]], sequence: 1))
     #expect(throws: Failure.self) {
-      try settings.submission([tooMuch, jobs[0]], limit: nil, after: JobTally())
+      try settings.graphSubmission([tooMuch, jobs[0]], limit: nil, after: JobTally())
     }
   }
 
   @Test func linesOfAJobLog() {
     var lines = JobLogLines()
-    #expect(lines.take(Array("a\nb".utf8)) == ["a"])
-    #expect(lines.take(Array("c\nd".utf8)) == ["bc"])
+    #expect(lines.wholeLines(Array("a\nb".utf8)) == ["a"])
+    #expect(lines.wholeLines(Array("c\nd".utf8)) == ["bc"])
     #expect(lines.whole == 5)
   }
 
   @Test func bar() {
     func line(_ done: Int, _ isTotal: Bool, width: Int) -> String {
-      MapBar.line(
+      MapBar.progressLine(
         done: done, total: 10, isTotal: isTotal, failed: 1, elapsed: .seconds(5), width: width)
     }
     #expect(line(5, true, width: 80).hasSuffix("] 5 of 10, 1 failed, 5 s left"))

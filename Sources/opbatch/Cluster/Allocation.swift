@@ -98,7 +98,7 @@ struct AllocationAdd: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let place = AllocationFolder(name)
-    guard try !AllocationFolder.all().contains(where: { $0.name == name }) else {
+    guard try !AllocationFolder.listAll().contains(where: { $0.name == name }) else {
       throw Failure(
         .usage, code: "allocation_exists", "there is an allocation '\(safe(name))' already",
         hint: "give this one another --name, or 'opbatch alloc rm \(safe(name))' first")
@@ -116,7 +116,7 @@ struct AllocationAdd: Command {
       name: name, least: workers.least, most: workers.most, seconds: time.milliseconds / 1_000,
       idleSeconds: idle.milliseconds / 1_000, arguments: arguments, program: try program(),
       coordinator: workerCoordinator, workerKeys: workerKeys, allowsRoot: allowRoot)
-    try place.keep(settings)
+    try place.record(settings)
     try await startFollower(of: place, console)
     return .success
   }

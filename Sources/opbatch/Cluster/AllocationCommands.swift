@@ -18,10 +18,10 @@ struct AllocationList: Command {
   }
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    let rows = try AllocationFolder.all().map { place in
-      let status = try place.status()
+    let rows = try AllocationFolder.listAll().map { place in
+      let status = try place.readStatus()
       return Row(
-        settings: try place.settings(), status: status,
+        settings: try place.readSettings(), status: status,
         word: status.word(isFollowed: place.isFollowed))
     }
     switch console.format {
@@ -86,14 +86,14 @@ struct AllocationRemove: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let place = try AllocationFolder.existing(name)
-    try place.ask(now ? .removeAtOnce : .remove)
+    try place.leaveRequest(now ? .removeAtOnce : .remove)
     let deadline = ContinuousClock.now + (global.timeout?.duration ?? .seconds(60))
     while place.folder.exists {
       if !place.isFollowed {
         var follower = AllocationFollower(
-          place: place, settings: try place.settings(), status: try place.status(),
+          place: place, settings: try place.readSettings(), status: try place.readStatus(),
           console: console)
-        await follower.end(atOnce: now)
+        await follower.endAllocation(atOnce: now)
         break
       }
       guard ContinuousClock.now < deadline else {
@@ -117,7 +117,7 @@ struct AllocationStart: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let place = try AllocationFolder.existing(name)
-    try place.ask(.start)
+    try place.leaveRequest(.start)
     if place.isFollowed {
       console.say("allocation \(safe(name)) starts again")
     } else {
@@ -137,7 +137,7 @@ struct AllocationLog: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     let place = try AllocationFolder.existing(name)
     let file = job.map { "job-\($0).log" } ?? AllocationFolder.logName
-    guard let text = try place.text(ofLog: file) else {
+    guard let text = try place.readLog(named: file) else {
       throw Failure(
         .nothingSelected, code: "no_log", "there is no log of job \(job ?? 0)",
         hint: "its output is on the node until it begins to write")

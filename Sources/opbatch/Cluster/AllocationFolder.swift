@@ -37,20 +37,20 @@ struct AllocationFolder {
   }
 
   /// All of this user, by name.
-  static func all(in parent: String = ownParent) throws -> [AllocationFolder] {
+  static func listAll(in parent: String = ownParent) throws -> [AllocationFolder] {
     let folder = PrivateFolder(parent)
     guard folder.exists else { return [] }
     try folder.check()
     let names = (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? []
     return names.sorted().map { AllocationFolder($0, in: parent) }
-      .filter { (try? $0.settings()) != nil }
+      .filter { (try? $0.readSettings()) != nil }
   }
 
   /// The one of a name.
   static func existing(
     _ name: String, in parent: String = ownParent
   ) throws -> AllocationFolder {
-    let names = try all(in: parent).map(\.name)
+    let names = try listAll(in: parent).map(\.name)
     guard names.contains(name) else {
       throw Failure(
         .nothingSelected, code: "unknown_allocation", "there is no allocation '\(safe(name))'",
@@ -63,7 +63,7 @@ struct AllocationFolder {
   /// Whether a follower is at work.
   var isFollowed: Bool { folder.isInUse }
 
-  func settings() throws -> AllocationSettings {
+  func readSettings() throws -> AllocationSettings {
     guard let bytes = try folder.read(Self.settingsName, limit: Limits.allocationFileBytes),
       let settings = try? JSONDecoder().decode(AllocationSettings.self, from: Data(bytes))
     else {
@@ -74,32 +74,32 @@ struct AllocationFolder {
     return settings
   }
 
-  func keep(_ settings: AllocationSettings) throws {
+  func record(_ settings: AllocationSettings) throws {
     try parent.make()
     try folder.make()
     try folder.replace(Self.settingsName, with: Array(try JSONEncoder().encode(settings)))
   }
 
   /// The newest status; a fresh one if there is none, or none that can be read.
-  func status() throws -> AllocationStatus {
+  func readStatus() throws -> AllocationStatus {
     guard let bytes = try folder.read(Self.statusName, limit: Limits.allocationFileBytes),
       let status = try? JSONDecoder().decode(AllocationStatus.self, from: Data(bytes))
     else { return AllocationStatus() }
     return status
   }
 
-  func keep(_ status: AllocationStatus) throws {
+  func record(_ status: AllocationStatus) throws {
     try folder.replace(Self.statusName, with: Array(try JSONEncoder().encode(status)))
   }
 
   /// What a job, or the follower, wrote; nil: nothing.
-  func text(ofLog file: String) throws -> String? {
+  func readLog(named file: String) throws -> String? {
     let bytes = try OpClusterFolders.OwnFiles.contents(
       ofTrusted: folder.file(file), limit: Limits.allocationLogBytes)
     return bytes.map { String(decoding: $0, as: UTF8.self) }
   }
 
-  func ask(_ request: Request) throws {
+  func leaveRequest(_ request: Request) throws {
     try folder.replace(Self.requestName, with: Array(request.rawValue.utf8))
   }
 
@@ -111,7 +111,7 @@ struct AllocationFolder {
   }
 
   /// Removes it with the output of its jobs.
-  func forget() throws {
+  func removeFolder() throws {
     try folder.check()
     try FileManager.default.removeItem(atPath: folder.path)
   }

@@ -25,8 +25,9 @@ struct AllocationFollow: Command {
     let inUse = try place.folder.use()
     defer { withExtendedLifetime(inUse) {} }
     var follower = AllocationFollower(
-      place: place, settings: try place.settings(), status: try place.status(), console: console)
-    follower.say("follows")
+      place: place, settings: try place.readSettings(), status: try place.readStatus(),
+      console: console)
+    follower.tellLog("follows")
     while true {
       let begin = ContinuousClock.now
       await look(&follower)
@@ -36,12 +37,12 @@ struct AllocationFollow: Command {
       while ContinuousClock.now < next {
         switch try place.takeRequest() {
         case .start:
-          follower.start()
+          follower.beginAnew()
         case .remove:
-          await follower.end(atOnce: false)
+          await follower.endAllocation(atOnce: false)
           return .success
         case .removeAtOnce:
-          await follower.end(atOnce: true)
+          await follower.endAllocation(atOnce: true)
           return .success
         case nil:
           try? await Task.sleep(for: .milliseconds(500))
@@ -64,7 +65,7 @@ struct AllocationFollow: Command {
       // Nothing is known of what waits, so nothing is changed.
       follower.status.clusterProblem = Main.failure(error).message
     }
-    follower.keep()
+    follower.recordStatus()
   }
 }
 
@@ -94,24 +95,24 @@ struct AllocationFollower {
   private static func seconds() -> Int64 { WallClock.now() / 1_000 }
 
   /// A line of the allocation's log, with its time.
-  func say(_ line: String) {
+  func tellLog(_ line: String) {
     console.say("\(rfc3339(WallTime(milliseconds: WallClock.now()))) \(safe(line))")
   }
 
-  mutating func keep() {
+  mutating func recordStatus() {
     let problem = status.problem
-    if problem != told, !problem.isEmpty { say(problem) }
+    if problem != told, !problem.isEmpty { tellLog(problem) }
     told = problem
     do {
-      try place.keep(status)
+      try place.record(status)
     } catch {
-      say("the status cannot be kept: \(Main.failure(error).message)")
+      tellLog("the status cannot be kept: \(Main.failure(error).message)")
     }
   }
 
-  mutating func start() {
+  mutating func beginAnew() {
     status.policy.start()
-    say("starts again")
+    tellLog("starts again")
   }
 
   /// Runs a command of the batch system.
@@ -136,7 +137,7 @@ struct AllocationFollower {
     }
     let listed = await run(SlurmJobs.listing(settings.name)).map { SlurmJobs.jobs(in: $0) }
     let news = status.policy.note(listed, own, of: settings.name, at: Self.seconds())
-    for line in news { say(line) }
+    for line in news { tellLog(line) }
     guard listed != nil else { return }
     for action in status.policy.actions(settings, waiting: waiting, at: Self.seconds()) {
       switch action {
@@ -145,7 +146,7 @@ struct AllocationFollower {
       case .withdraw(let numbers):
         guard await run(SlurmJobs.end(numbers, atOnce: true)) != nil else { continue }
         status.policy.withdrew(numbers)
-        say("jobs \(numbers.map(String.init).joined(separator: ", ")) are needed no more")
+        tellLog("jobs \(numbers.map(String.init).joined(separator: ", ")) are needed no more")
       }
     }
   }
@@ -162,24 +163,24 @@ struct AllocationFollower {
     }
     status.policy.submitted(number, staysIdle: staysIdle, at: Self.seconds())
     // Before anything else: after a crash it is ours.
-    keep()
-    say("submitted job \(number); \(shownCount(Int(status.waiting), "operation")) waiting")
+    recordStatus()
+    tellLog("submitted job \(number); \(shownCount(Int(status.waiting), "operation")) waiting")
     return true
   }
 
   /// Takes back what waits, ends the workers, and forgets the allocation.
-  mutating func end(atOnce: Bool) async {
+  mutating func endAllocation(atOnce: Bool) async {
     let listed = await run(SlurmJobs.listing(settings.name)).map { SlurmJobs.jobs(in: $0) }
     let jobs = listed ?? status.policy.jobNumbers.map { ListedJob(number: $0, isRunning: true) }
     let pending = jobs.filter { atOnce || !$0.isRunning }.map(\.number)
     let running = jobs.filter { !atOnce && $0.isRunning }.map(\.number)
     if !pending.isEmpty { _ = await run(SlurmJobs.end(pending, atOnce: true)) }
     if !running.isEmpty { _ = await run(SlurmJobs.end(running, atOnce: false)) }
-    say("removed")
+    tellLog("removed")
     do {
-      try place.forget()
+      try place.removeFolder()
     } catch {
-      say("its folder cannot be removed: \(Main.failure(error).message)")
+      tellLog("its folder cannot be removed: \(Main.failure(error).message)")
     }
   }
 }

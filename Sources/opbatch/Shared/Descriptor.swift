@@ -20,6 +20,31 @@ struct Descriptor: Sendable {
     case failed(Int32)
   }
 
+  /// Opens a file, with the flags and the mode of open(2); it is not inherited.
+  static func opened(
+    _ path: String, _ flags: Int32, mode: UInt32 = 0
+  ) throws(ErrorNumber) -> Descriptor {
+    let number = unsafe Glibc.open(path, flags | O_CLOEXEC, mode)
+    guard number >= 0 else { throw ErrorNumber(errno) }
+    return Descriptor(number: number)
+  }
+
+  /// Makes a folder and those above it; one that is there is left as it is.
+  static func makeFolders(_ path: String) throws(ErrorNumber) {
+    var at = path.startIndex
+    while let slash = path[at...].dropFirst().firstIndex(of: "/") {
+      _ = unsafe mkdir(String(path[..<slash]), 0o777)
+      at = slash
+    }
+    guard unsafe mkdir(path, 0o777) == 0 || errno == EEXIST else { throw ErrorNumber(errno) }
+  }
+
+  /// Whether it is a file on a disk, which can be shortened.
+  var isRegularFile: Bool {
+    var facts = stat()
+    return unsafe fstat(number, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
+  }
+
   var isTerminal: Bool { isatty(number) == 1 }
 
   /// Columns of the terminal; nil without a terminal, or if it does not say.

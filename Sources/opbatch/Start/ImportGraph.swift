@@ -85,7 +85,7 @@ extension GraphImport {
     }
     let manifest = try ManifestSource(path: "-", parameters: []).compile(
       text, baseFolder: folder, workingFolder: folder, console)
-    return try await submit(
+    return try await submitManifest(
       manifest.submission, manifest.ownFiles, manifest.notifications, console)
   }
 

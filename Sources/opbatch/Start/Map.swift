@@ -94,8 +94,8 @@ struct Map: Command {
     }
     let limit = try jobs.jobs.map { text throws(InputProblem) in try JobLimit(text) }
     var settings = try MapSettings(self, limit)
-    let source = try await MapInput.open(
-      line.sources, rows: try input.rows(), delimiter: try input.delimiterByte())
+    let source = try await MapInput.openSources(
+      line.sources, rows: try input.rowSettings(), delimiter: try input.delimiterByte())
     settings.composer = JobComposer(
       line.command, names: source.names, whole: input.replacement, appends: input.perJob != 0,
       repetition: input.fillsWords ? .words : input.fillsValues ? .values : .none,
@@ -103,14 +103,14 @@ struct Map: Command {
     settings.names = source.names
     settings.tag = try tag(source.names)
     if shown.dryRun {
-      source.begin(try input.size(places: 1), cost: settings.composer.rowCost)
+      source.beginRows(try input.batchSize(places: 1), cost: settings.composer.rowCost)
       return try await DryMapRun.run(source, settings, console)
     }
     return try await inSession(console) { session in
-      let cluster = try await MapCluster.find(session.connection)
-      settings.apply(limit, cluster)
+      let cluster = try await MapCluster.ofWorkers(session.connection)
+      settings.limitJobs(to: limit, cluster)
       let places = settings.places ?? max(1, cluster.processors)
-      source.begin(try input.size(places: places), cost: settings.composer.rowCost)
+      source.beginRows(try input.batchSize(places: places), cost: settings.composer.rowCost)
       return try await MapRun(session.connection, source, settings, cluster, console).run()
     }
   }
@@ -155,7 +155,7 @@ struct MapCluster {
   var workers = 0
   var names: [WorkerID: String] = [:]
 
-  static func find(_ connection: ClusterConnection) async throws -> MapCluster {
+  static func ofWorkers(_ connection: ClusterConnection) async throws -> MapCluster {
     var cluster = MapCluster()
     let rows = try await Reader(connection: connection, timeout: nil).workers()
     for row in rows where row.state == .connected {
@@ -173,7 +173,7 @@ enum DryMapRun {
     _ source: MapInput, _ settings: MapSettings, _ console: Console
   ) async throws -> ExitStatus {
     while true {
-      let chunk = await source.chunk(atMost: Limits.oneLinersPerGraph)
+      let chunk = await source.nextChunk(atMost: Limits.oneLinersPerGraph)
       var text = ""
       for arguments in chunk.jobs { text += settings.composer.job(arguments).text + "\n" }
       if !text.isEmpty {

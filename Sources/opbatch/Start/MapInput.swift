@@ -26,7 +26,7 @@ final class MapInput: Sendable {
   let names: [String]
 
   /// Opens the sources, and reads those that have to be kept.
-  static func open(
+  static func openSources(
     _ sources: [InputSource], rows settings: RowSettings, delimiter: UInt8
   ) async throws -> MapInput {
     try await onThread { () throws(InputProblem) in
@@ -59,12 +59,12 @@ final class MapInput: Sendable {
   }
 
   /// - Parameter sequence: The number of the job before the first.
-  func begin(_ size: JobBatches.Size, cost: RowCost, after sequence: Int = 0) {
+  func beginRows(_ size: JobBatches.Size, cost: RowCost, after sequence: Int = 0) {
     state.withLock { $0.batches = JobBatches(size, cost: cost, after: sequence) }
   }
 
   /// Waits for the first job, then takes what is there without a wait.
-  func chunk(atMost most: Int) async -> Chunk {
+  func nextChunk(atMost most: Int) async -> Chunk {
     await Self.onThread { self.read(most) }
   }
 
@@ -132,11 +132,11 @@ final class RecordFile {
       descriptor = .input
       return
     }
-    let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard number >= 0 else {
-      throw InputProblem("cannot read \(name): \(ErrorNumber(errno).text)")
+    do throws(ErrorNumber) {
+      descriptor = try .opened(path, O_RDONLY)
+    } catch {
+      throw InputProblem("cannot read \(name): \(error.text)")
     }
-    descriptor = Descriptor(number: number)
   }
 
   deinit { if descriptor.number > 2 { close(descriptor.number) } }

@@ -90,7 +90,7 @@ struct MapInputOptions: ParsableArguments {
   var quote = false
 
   /// What is read, and how.
-  func rows() throws(Failure) -> RowSettings {
+  func rowSettings() throws(Failure) -> RowSettings {
     var rows = RowSettings()
     rows.columnSeparator = colsep
     if let header {
@@ -130,7 +130,7 @@ struct MapInputOptions: ParsableArguments {
   /// How many arguments a job has.
   ///
   /// - Parameter places: Among how many jobs a rest is shared.
-  func size(places: Int) throws(Failure) -> JobBatches.Size {
+  func batchSize(places: Int) throws(Failure) -> JobBatches.Size {
     if let perJob, !(0...Limits.oneLinersPerGraph).contains(perJob) {
       throw .usage("-n and -N are 0 to \(Limits.oneLinersPerGraph)")
     }

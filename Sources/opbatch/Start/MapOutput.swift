@@ -98,7 +98,7 @@ final class MapOutput {
   }
 
   /// Prints the outputs of ended jobs, one after the other.
-  func print(_ places: [MapJobPlace]) async throws {
+  func showOutputs(of places: [MapJobPlace]) async throws {
     if log != nil { try await readResults(of: places.filter { $0.job.hasRun }) }
     let shown = places.filter { $0.job.hasRun }
     var firsts = try await firstPieces(shown)
@@ -297,22 +297,24 @@ final class MapOutput {
 
   // Files
 
-  private static func failure(_ doing: String, _ path: String) -> Failure {
-    let reason = ErrorNumber(errno).text
-    return Failure(
-      .inputOutput, code: "cannot_write", "cannot \(doing) '\(safe(path))': \(reason)")
+  private static func failure(_ doing: String, _ path: String, _ error: ErrorNumber) -> Failure {
+    Failure(
+      .inputOutput, code: "cannot_write", "cannot \(doing) '\(safe(path))': \(error.text)")
   }
 
   private static func openLog(_ path: String, keeping bytes: Int) throws -> Int32 {
-    let number = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o666)
-    guard number >= 0 else { throw failure("write", path) }
-    var facts = stat()
-    if unsafe fstat(number, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG {
-      // A line that a crash has cut off goes; without --resume everything.
-      guard ftruncate(number, bytes) == 0 else { throw failure("shorten", path) }
+    let log: Descriptor
+    do throws(ErrorNumber) {
+      log = try .opened(path, O_WRONLY | O_CREAT | O_APPEND, mode: 0o666)
+    } catch {
+      throw failure("write", path, error)
     }
-    if bytes == 0 { try append(Array(JobLogEntry.header.utf8), to: number, path) }
-    return number
+    // A line that a crash has cut off goes; without --resume everything.
+    if log.isRegularFile, ftruncate(log.number, bytes) != 0 {
+      throw failure("shorten", path, ErrorNumber(errno))
+    }
+    if bytes == 0 { try append(Array(JobLogEntry.header.utf8), to: log.number, path) }
+    return log.number
   }
 
   private static func append(_ bytes: [UInt8], to number: Int32, _ path: String) throws {
@@ -340,22 +342,23 @@ final class MapOutput {
   }
 
   private static func write(_ bytes: [UInt8], to path: String, isNew: Bool) throws {
-    let flags = O_WRONLY | O_CREAT | O_CLOEXEC | (isNew ? O_TRUNC : O_APPEND)
-    let number = unsafe open(path, flags, 0o666)
-    guard number >= 0 else { throw failure("write", path) }
-    defer { close(number) }
-    try append(bytes, to: number, path)
+    let flags = O_WRONLY | O_CREAT | (isNew ? O_TRUNC : O_APPEND)
+    let file: Descriptor
+    do throws(ErrorNumber) {
+      file = try .opened(path, flags, mode: 0o666)
+    } catch {
+      throw failure("write", path, error)
+    }
+    defer { close(file.number) }
+    try append(bytes, to: file.number, path)
   }
 
   /// Makes a folder and those above it.
   private static func makeFolder(_ path: String) throws {
-    var at = path.startIndex
-    while let slash = path[at...].dropFirst().firstIndex(of: "/") {
-      _ = unsafe mkdir(String(path[..<slash]), 0o777)
-      at = slash
-    }
-    guard unsafe mkdir(path, 0o777) == 0 || errno == EEXIST else {
-      throw failure("make the folder", path)
+    do throws(ErrorNumber) {
+      try Descriptor.makeFolders(path)
+    } catch {
+      throw failure("make the folder", path, error)
     }
   }
 
@@ -368,7 +371,7 @@ final class MapOutput {
     if let lastBar, now - lastBar < .milliseconds(100) { return }
     lastBar = now
     barIsShown = true
-    let text = MapBar.line(
+    let text = MapBar.progressLine(
       done: done, total: total, isTotal: isTotal, failed: failed, elapsed: now - begin,
       width: console.errorStyle.width ?? 80)
     console.say(bytes: Array(("\r\u{1b}[K" + text).utf8))
@@ -387,7 +390,7 @@ final class MapOutput {
 /// The line of `--bar`.
 enum MapBar {
   /// - Parameter isTotal: Whether all of the input was read.
-  static func line(
+  static func progressLine(
     done: Int, total: Int, isTotal: Bool, failed: Int, elapsed: Duration, width: Int
   ) -> String {
     var text = "\(done) of \(total)\(isTotal ? "" : "+")"

@@ -125,7 +125,7 @@ final class MapRun {
       try await goOn()
     } catch {
       // Nobody waits for the jobs any more.
-      await living.stop(connection, kill: false)
+      await living.cancelGraphs(connection, kill: false)
       throw error
     }
     output.endBar()
@@ -163,7 +163,7 @@ final class MapRun {
     try await submit()
     try await widen()
     read()
-    try await print()
+    try await showOutputs()
     tellProgress()
   }
 
@@ -193,7 +193,7 @@ final class MapRun {
           (console.errorIsTerminal ? "\n" : "")
             + GraphRun.cancelling(signal, isFirst: count == 1))
         if count == 1 { inbox.yield(.interrupted) }
-        await living.stop(connection, kill: count > 1)
+        await living.cancelGraphs(connection, kill: count > 1)
         if count > 1 { inbox.yield(.left) }
       }
     }
@@ -216,7 +216,7 @@ final class MapRun {
     guard !isReading, !inputHasEnded, !stops, pending.isEmpty, room > 0 else { return }
     isReading = true
     let most = min(room, Limits.oneLinersPerGraph)
-    Task { [source, inbox] in inbox.yield(.arguments(await source.chunk(atMost: most))) }
+    Task { [source, inbox] in inbox.yield(.arguments(await source.nextChunk(atMost: most))) }
   }
 
   private func take(_ chunk: MapInput.Chunk) {
@@ -269,18 +269,18 @@ final class MapRun {
   }
 
   private func submit(_ jobs: [ComposedJob], limit: Int?) async throws {
-    let submission = try settings.submission(jobs, limit: limit, after: tally)
+    let submission = try settings.graphSubmission(jobs, limit: limit, after: tally)
     let accepted = try await GraphRun.submit(submission, connection)
     let graph = MapGraph(accepted.graph, jobs, limit: limit)
-    living.insert(graph.id)
+    living.noteGraph(graph.id)
     graphs[graph.id] = graph
     newest = graph
     unended += jobs.count
-    order.append(graph)
+    order.addGraph(graph)
     if submitted == 0 { noticeWaiting(graph.id) }
     submitted += jobs.count
     // What was interrupted meanwhile.
-    if isInterrupted { await living.stop(connection, kill: false) }
+    if isInterrupted { await living.cancelGraphs(connection, kill: false) }
   }
 
   private func noticeWaiting(_ graph: GraphID) {
@@ -336,7 +336,7 @@ final class MapRun {
         graph.jobs[at].startedAt = event.time
         // A further attempt has a log of its own.
         graph.jobs[at].log = MapLogPosition()
-        living.start()
+        living.noteStart()
       case .isFinished(let outcome) where graph.jobs[at].outcome == nil:
         graph.jobs[at].outcome = outcome
         graph.jobs[at].endedAt = event.time
@@ -350,7 +350,7 @@ final class MapRun {
   private func ended(_ place: MapJobPlace, _ failed: inout [MapJobPlace]) {
     place.graph.unended -= 1
     unended -= 1
-    if place.graph.unended == 0 { living.remove(place.graph.id) }
+    if place.graph.unended == 0 { living.dropGraph(place.graph.id) }
     let slot = place.job.composed.arguments.slot
     if slot > 0, settings.composer.usesSlots { freeSlots.append(slot) }
     order.end(place)
@@ -395,10 +395,10 @@ final class MapRun {
   // Output
 
   /// Prints some of what can be printed; the rest follows after what has happened meanwhile.
-  private func print() async throws {
+  private func showOutputs() async throws {
     let places = order.next(atMost: MapOutput.jobsAtOnce)
     guard !places.isEmpty else { return }
-    try await output.print(places)
+    try await output.showOutputs(of: places)
     for place in places {
       place.graph.unprinted -= 1
       if place.graph.unprinted == 0 {
@@ -429,7 +429,7 @@ struct MapOrder {
 
   var isEmpty: Bool { count == 0 }
 
-  mutating func append(_ graph: MapGraph) {
+  mutating func addGraph(_ graph: MapGraph) {
     count += graph.jobs.count
     guard isKept else { return }
     submitted += graph.jobs.indices.map { MapJobPlace(graph: graph, at: $0) }
@@ -467,9 +467,9 @@ final class LivingGraphs: Sendable {
   }
   private let state = Mutex(State())
 
-  func insert(_ graph: GraphID) { state.withLock { _ = $0.graphs.insert(graph) } }
-  func remove(_ graph: GraphID) { state.withLock { _ = $0.graphs.remove(graph) } }
-  func start() { state.withLock { $0.hasStarted = true } }
+  func noteGraph(_ graph: GraphID) { state.withLock { _ = $0.graphs.insert(graph) } }
+  func dropGraph(_ graph: GraphID) { state.withLock { _ = $0.graphs.remove(graph) } }
+  func noteStart() { state.withLock { $0.hasStarted = true } }
   var noneStarted: Bool { state.withLock { !$0.hasStarted && !$0.graphs.isEmpty } }
 
   private var selection: Selection? {
@@ -478,7 +478,7 @@ final class LivingGraphs: Sendable {
   }
 
   /// Cancels everything. A limit of its own, so that a lost coordinator cannot keep us.
-  func stop(_ connection: ClusterConnection, kill: Bool) async {
+  func cancelGraphs(_ connection: ClusterConnection, kill: Bool) async {
     guard let selection else { return }
     _ = try? await connection.request(
       .cancel(.selection(selection), reason: "interrupted", grace: kill ? .zero : nil),

@@ -72,7 +72,7 @@ struct MapSettings: Sendable {
 
   /// Decides how many jobs run at once. More than there are processors ask for none, so that they
   /// really run at once: a part of one would be a bound for each.
-  mutating func apply(_ limit: JobLimit?, _ cluster: MapCluster) {
+  mutating func limitJobs(to limit: JobLimit?, _ cluster: MapCluster) {
     guard let limit else {
       if composer.usesSlots { places = max(1, cluster.processors) }
       return
@@ -92,7 +92,7 @@ struct MapSettings: Sendable {
   /// - Parameters:
   ///   - limit: Jobs of it at once; nil: what fits.
   ///   - tally: How former jobs ended; counts for `--halt`.
-  func submission(
+  func graphSubmission(
     _ jobs: [ComposedJob], limit: Int?, after tally: JobTally
   ) throws -> GraphSubmission {
     var submission = asked
@@ -161,7 +161,8 @@ struct MapSettings: Sendable {
       guard bytes.count <= Limits.elementArgumentBytes, !job.text.utf8.contains(0) else {
         throw Failure(
           .badInput, code: "bad_argument",
-          "job \(job.arguments.sequence) has NUL, or more than \(Limits.elementArgumentBytes / 1024) KiB",
+          "job \(job.arguments.sequence) has NUL, or more than "
+            + "\(Limits.elementArgumentBytes / 1024) KiB",
           hint: "write long values into a file, and give the command its name")
       }
       template.elementArguments.append(bytes)
@@ -229,18 +230,22 @@ struct MapSettings: Sendable {
         "--resume and --resume-failed need the --joblog of the former run",
         hint: "--joblog FILE")
     }
-    let number = unsafe open(jobLog, O_RDONLY | O_CLOEXEC)
-    if number < 0, errno == ENOENT { return }
-    guard number >= 0 else {
+    let log: Descriptor
+    do throws(ErrorNumber) {
+      log = try .opened(jobLog, O_RDONLY)
+    } catch {
+      if error.code == ENOENT { return }
       throw Failure(
         .inputOutput, code: "cannot_read",
-        "cannot read '\(safe(jobLog))': \(ErrorNumber(errno).text)")
+        "cannot read '\(safe(jobLog))': \(error.text)")
     }
-    defer { close(number) }
+    defer { close(log.number) }
     var splitter = JobLogLines()
     while true {
-      let bytes = try FileDescriptor(number).readOnce(limit: 1 << 20)
-      for line in splitter.take(bytes) { try finished.take(line, onlySuccesses: onlySuccesses) }
+      let bytes = try FileDescriptor(log.number).readOnce(limit: 1 << 20)
+      for line in splitter.wholeLines(bytes) {
+        try finished.take(line, onlySuccesses: onlySuccesses)
+      }
       jobLogBytes = splitter.whole
       if bytes.isEmpty { return }
     }
@@ -253,7 +258,7 @@ struct JobLogLines {
   /// The bytes of all whole lines so far.
   private(set) var whole = 0
 
-  mutating func take(_ bytes: [UInt8]) -> [String] {
+  mutating func wholeLines(_ bytes: [UInt8]) -> [String] {
     rest += bytes
     guard let end = rest.lastIndex(of: UInt8(ascii: "\n")) else { return [] }
     let lines = rest[..<end].split(separator: UInt8(ascii: "\n"))

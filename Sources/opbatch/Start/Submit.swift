@@ -96,7 +96,7 @@ struct Submit: SubmittingCommand {
   /// Compiles before it connects: an error of the manifest is shown also without a cluster.
   func perform(_ console: Console) async throws -> ExitStatus {
     let manifest = try compiled(console)
-    return try await submit(
+    return try await submitManifest(
       manifest.submission, manifest.ownFiles, manifest.notifications, console)
   }
 

@@ -28,7 +28,7 @@ extension SubmittingCommand {
   }
 
   /// Submits a graph that is compiled, after its own files are left with workers.
-  func submit(
+  func submitManifest(
     _ compiled: GraphSubmission, _ ownFiles: OwnFiles?, _ notifications: [GraphNotification],
     _ console: Console
   ) async throws -> ExitStatus {
