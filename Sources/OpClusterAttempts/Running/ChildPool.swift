@@ -365,9 +365,10 @@ final class ChildPool {
     }
     var result = Self.result(of: end.status)
     if let verdict = verdict(on: end, child.kind) { result = verdict }
-    let words = LogFiles.lastWords(
+    var words = LogFiles.lastWords(
       of: LogPlace(
         path: scratch.log(part.attempt, .standardError), account: child.kind.account))
+    while words.last?.isWhitespace == true { words.removeLast() }
     if !words.isEmpty {
       let advice = child.kind.interpreter?.advice(on: words).map { "; " + $0 } ?? ""
       result = AttemptProblem(
