@@ -322,6 +322,8 @@ public enum Limits {
   public static let historyQuestionBytes = 16 * 1024 * 1024
   public static let historyQuestionsPerPrincipal = 1_024
   public static let historyQuestionBytesPerPrincipal = 4 * 1024 * 1024
+  /// Bytes of pieces of logs that wait for the socket to the coordinator.
+  public static let logBytesOnTheWay = 64 * 1024 * 1024
   /// Unanswered requests to workers for pieces of logs; beyond it the reply is busy.
   public static let logQuestions = 4_096
 

@@ -253,7 +253,7 @@ final class RelayLoop {
       case .learn(let number, let announcement): learn(number, announcement)
       case .toMachine(let peer, let message): send(message, to: peer)
       case .closeMachine(let peer): port.peers.remove(peer)
-      case .toCoordinator(let chunk): connection.add(chunk)
+      case .toCoordinator(let chunk): connection.logs.add(chunk)
       }
     }
     effects.removeAll(keepingCapacity: true)

@@ -228,4 +228,51 @@ extension WorkerTests {
     try coordinator.order { $0.drain = true }
     #expect(try worker.end(coordinator) == .drained)
   }
+
+  // All that are asked at once are answered: none waits for a client's patience to end.
+  @Test func everyQuestionForALogIsAnswered() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    let result = try coordinator.run(
+      FakeCoordinator.command(FakeCoordinator.shell("echo it ran")))
+    #expect(result.isSuccess)
+    let numbers = 1...UInt64(LogPieces.questionsPerTurn * 8)
+    for number in numbers {
+      // The socket of the test has a bound of its own.
+      if number % 64 == 0 { try coordinator.turn() }
+      try coordinator.send(
+        .logRequest(
+          LogRequest(
+            number: number, attempt: FakeCoordinator.attempt(0), stream: .standardOutput,
+            offset: 0, maximumBytes: 1 << 16)))
+    }
+    try coordinator.until("all answers") { coordinator.chunks.count == numbers.count }
+    #expect(Set(coordinator.chunks.map(\.number)) == Set(numbers))
+    #expect(coordinator.chunks.allSatisfy { $0.bytes == Array("it ran\n".utf8) && $0.isComplete })
+    withExtendedLifetime(worker) {}
+  }
+
+  // A relay has no say in how much its machines send at once.
+  @Test func piecesBeyondTheBoundSaySo() throws {
+    var logs = LogPieces()
+    let piece = LogChunk(
+      number: 1, offset: 0, bytes: [UInt8](repeating: 1, count: Limits.logChunkBytes), size: 9,
+      isComplete: true)
+    let fitting = Limits.logBytesOnTheWay / Limits.logChunkBytes
+    for _ in 0..<fitting + 1 { logs.add(piece) }
+    for _ in 0..<fitting { #expect(logs.next()?.problem == "") }
+    let beyond = logs.next()
+    let last = try #require(beyond)
+    #expect(last.bytes.isEmpty && last.problem.contains("ask again"))
+    #expect(logs.next() == nil)
+    for number in 0..<UInt64(Limits.logQuestions + 5) {
+      logs.note(
+        LogRequest(
+          number: number, attempt: FakeCoordinator.attempt(0), stream: .standardOutput, offset: 0,
+          maximumBytes: 1))
+    }
+    var taken = 0
+    while logs.hasQuestions { taken += logs.takeQuestions().count }
+    #expect(taken == Limits.logQuestions)
+  }
 }

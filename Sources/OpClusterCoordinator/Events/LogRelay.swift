@@ -1,6 +1,7 @@
 // Relays pieces of logs from workers to clients: the waiting requests and their deadlines. Pure; on
 // the loop's thread.
 
+import DequeModule
 import OpClusterModel
 
 struct LogRelay {
@@ -15,8 +16,9 @@ struct LogRelay {
   typealias Answer = (client: PeerID, request: RequestID, reply: ClientReply)
 
   private var waiting: [UInt64: Waiting] = [:]
-  /// In the order of the questions, which is the order of the deadlines.
-  private var order: [UInt64] = []
+  /// In the order of the questions, which is the order of the deadlines; with answered ones, but
+  /// not as the first.
+  private var order: Deque<UInt64> = []
   private var lastNumber: UInt64 = 0
 
   /// Whether no further worker is asked before some have answered (G27).
@@ -41,12 +43,19 @@ struct LogRelay {
   mutating func take(_ chunk: LogChunk, from worker: PeerID) -> Answer? {
     guard let asked = waiting[chunk.number], asked.worker == worker else { return nil }
     waiting[chunk.number] = nil
-    order.removeAll { $0 == chunk.number }
+    dropAnswered()
     if chunk.problem.isEmpty { return (asked.client, asked.request, .log(chunk)) }
     return (
       asked.client, asked.request,
       .refused(Refusal(.noSuchLog, "worker \(asked.workerName): \(chunk.problem)"))
     )
+  }
+
+  /// Costs each question once or twice: an answered one in the middle stays until those before it
+  /// are answered, or until there are as many as may wait.
+  private mutating func dropAnswered() {
+    while let first = order.first, waiting[first] == nil { order.removeFirst() }
+    if order.count > 2 * Limits.logQuestions { order.removeAll { waiting[$0] == nil } }
   }
 
   /// Ends the questions to a worker that is gone.

@@ -18,7 +18,8 @@ package struct CoordinatorConnection: ~Copyable {
   /// A message that the socket did not take yet.
   package private(set) var unsent: [UInt8]?
   /// Pieces of logs to send; bounded, further requests get no answer.
-  private var chunks: [LogChunk] = []
+  /// Sent behind everything else.
+  package var logs = LogPieces()
   /// The begin of the time without a coordinator.
   package var aloneSince: Instant
   /// Connected, but without a proper answer to our hello.
@@ -60,7 +61,7 @@ package struct CoordinatorConnection: ~Copyable {
     foreignAnswer = ""
     socket = nil
     unsent = nil
-    chunks = []
+    logs = LogPieces()
     do throws(SystemError) {
       let fresh = try Socket(
         role: .dealer(maximumMessageBytes: Limits.messageBytes), keys: keys)
@@ -232,17 +233,9 @@ package struct CoordinatorConnection: ~Copyable {
   }
 
   /// Whether it still answers requests for logs.
-  package var hasRoomForChunks: Bool { chunks.count < Self.chunksWaiting }
-  private static let chunksWaiting = 64
-
-  package mutating func add(_ chunk: LogChunk) {
-    if hasRoomForChunks { chunks.append(chunk) }
-  }
-
   /// Sends pieces of logs, behind everything else.
   package mutating func sendChunks() -> Sending {
-    while let chunk = chunks.first {
-      chunks.removeFirst()
+    while let chunk = logs.next() {
       let sending = send(Wire.encode(.logChunk(chunk)))
       guard sending == .sent else { return sending }
     }

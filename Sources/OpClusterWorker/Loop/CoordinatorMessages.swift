@@ -46,7 +46,7 @@ extension WorkerLoop {
     switch message {
     case .refused(let refusal):
       connection.noteRefusal(refusal, isTalking: core.conversation != nil)
-    case .logRequest(let request): answer(request)
+    case .logRequest(let request): connection.logs.note(request)
     case .welcome(let welcome) where !welcome.clientEndpoint.isEmpty:
       attempts.home = .endpoint(
         ClientAddress.reachable(welcome.clientEndpoint, beside: configuration.coordinator))
@@ -56,12 +56,14 @@ extension WorkerLoop {
     noteConversation()
   }
 
-  private func answer(_ request: LogRequest) {
-    guard connection.hasRoomForChunks else { return }
-    connection.add(
-      LogAnswers.answer(
-        request, attempts.log(request.attempt, request.stream),
-        isRunning: attempts.isRunning(request.attempt)))
+  /// Reads the pieces of logs that were asked for, some in each turn.
+  private func answerLogQuestions() {
+    for request in connection.logs.takeQuestions() {
+      connection.logs.add(
+        LogAnswers.answer(
+          request, attempts.log(request.attempt, request.stream),
+          isRunning: attempts.isRunning(request.attempt)))
+    }
   }
 
   /// Prints one line for people at the first welcome.
@@ -96,6 +98,7 @@ extension WorkerLoop {
       guard let message = core.takeMessage(at: now) else { break }
       guard isSent(connection.send(Wire.encode(message))) else { return }
     }
+    answerLogQuestions()
     _ = isSent(connection.sendChunks())
   }
 

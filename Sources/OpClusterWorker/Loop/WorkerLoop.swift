@@ -186,7 +186,9 @@ final class WorkerLoop {
       deadline = min(next, deadline ?? next)
     }
     if let speakAt = reports.speakAt { deadline = deadline.map { min($0, speakAt.nanoseconds) } }
-    if decisions.isHurried { deadline = now.nanoseconds }
+    // Further questions are answered in the next turn, if the socket takes the answers.
+    let mayAnswer = connection.logs.hasQuestions && connection.unsent == nil
+    if decisions.isHurried || mayAnswer { deadline = now.nanoseconds }
     if let leaveAt = ending.leaveAt { deadline = leaveAt.nanoseconds }
     let sweep = sweeps.state.isAtWork ? nil : sweeps.next.nanoseconds
     for moment in [ending.drainEnd?.nanoseconds, idleEnd?.nanoseconds, service?.nextFeed, sweep] {
