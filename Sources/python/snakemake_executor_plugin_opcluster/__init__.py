@@ -1,0 +1,242 @@
+"""Runs the jobs of Snakemake as operations of an OpCluster: ``snakemake --executor opcluster``.
+
+Jobs that are ready together are one graph. Their states are asked for together, and their logs are
+files beside Snakemake's own, so that the folder of the workflow must be shared with the workers.
+"""
+
+# Annotations are values here: Snakemake makes its options of those of the settings.
+
+import os
+import re
+import shlex
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from opcluster import Cluster, Command, OpClusterError
+from opcluster import columns, selections
+from opcluster.v1 import client_pb2 as client
+from opcluster.v1 import submission_pb2 as words
+from snakemake_interface_common.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
+from snakemake_interface_executor_plugins.settings import CommonSettings, ExecutorSettingsBase
+
+#: Seconds between two questions for the states of all jobs.
+_PAUSE = 0.5
+#: Bytes that the Snakemake takes which runs a job: its rule's `mem_mb` does not count them.
+_OWN_MEMORY = 200_000_000
+#: What a job needs of our environment; an operation's own is clean.
+_INHERITED = (
+    "CONDA_EXE", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "LANG", "LC_ALL", "PYTHONPATH",
+    "SNAKEMAKE_PROFILE", "VIRTUAL_ENV", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
+)
+#: Why a job failed, beyond its exit status.
+_CAUSES = {
+    words.FAILURE_CAUSE_TIMEOUT: "it ran longer than its 'runtime'",
+    words.FAILURE_CAUSE_OUT_OF_MEMORY: "it used more memory than its 'mem_mb'",
+    words.FAILURE_CAUSE_LOST: "its worker was lost",
+    words.FAILURE_CAUSE_CANNOT_START: "it could not be started",
+}
+
+
+@dataclass
+class ExecutorSettings(ExecutorSettingsBase):  # type: ignore[misc]
+    """What ``--opcluster-…`` says."""
+
+    address: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "Where the coordinator is, tcp://HOST:PORT or ipc:///PATH; else what opbatch "
+            "would use, or a cluster of this machine.",
+            "env_var": False,
+            "required": False,
+        },
+    )
+    keys: Optional[str] = field(
+        default=None,
+        metadata={"help": "Folder of your key.", "env_var": False, "required": False},
+    )
+    queue: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "The queue that jobs go to, if not the default one.",
+            "env_var": False,
+            "required": False,
+        },
+    )
+
+
+common_settings = CommonSettings(
+    non_local_exec=True,
+    implies_no_shared_fs=False,
+    job_deploy_sources=False,
+    pass_default_storage_provider_args=True,
+    pass_default_resources_args=True,
+    pass_envvar_declarations_to_cmd=True,
+    auto_deploy_default_storage_provider=False,
+    init_seconds_before_status_checks=0,
+)
+
+
+class Executor(RemoteExecutor):  # type: ignore[misc]
+    """Submits jobs, and follows them until they have ended."""
+
+    def __post_init__(self) -> None:
+        settings = self.workflow.executor_settings
+        self.next_seconds_between_status_checks = _PAUSE
+        try:
+            self._cluster = Cluster(settings.address, keys=settings.keys)
+        except OpClusterError as error:
+            raise WorkflowError(f"no OpCluster: {error}") from error
+        self._queue = (
+            self._cluster.queue(settings.queue) if settings.queue else self._cluster.queue()
+        )
+        self._logs = os.path.abspath(".snakemake/opcluster_logs")
+        os.makedirs(self._logs, exist_ok=True)
+
+    # Submission
+
+    def run_jobs(self, jobs: list[JobExecutorInterface]) -> None:
+        """Submits jobs that are ready together as one graph."""
+        for job in jobs:
+            self.run_job_pre(job)
+        commands = [self._command(job) for job in jobs]
+        try:
+            graph = self._queue.submit(*(command for command, _ in commands), name="snakemake")
+        except OpClusterError as error:
+            raise WorkflowError(f"the jobs were not taken: {error}") from error
+        for index, (job, (_, log)) in enumerate(zip(jobs, commands)):
+            self.report_job_submission(
+                SubmittedJobInfo(
+                    job,
+                    external_jobid=f"{graph.number}/{index}",
+                    aux={"place": (graph.number, index), "log": log},
+                )
+            )
+
+    def run_job(self, job: JobExecutorInterface) -> None:
+        """Submits a job alone."""
+        self.run_jobs([job])
+
+    def _command(self, job: JobExecutorInterface) -> tuple[Command, str]:
+        """The operation of a job, and the file of its log."""
+        attempt = 1 if job.is_group() else job.attempt
+        log = os.path.join(self._logs, f"{_file_name(job.name)}-{job.jobid}-{attempt}.log")
+        resources = job.resources
+        text = f"exec > {shlex.quote(log)} 2>&1\n{self.format_job_exec(job)}\n"
+        command = Command(
+            text,
+            name=job.name,
+            environment=_environment(),
+            folder=os.getcwd(),
+            cpus=float(_number(resources.get("_cores", job.threads)) or 1),
+            memory=_memory(_number(resources.get("mem_mb"))),
+            gpus=float(_number(resources.get("gpus", resources.get("gpu")))),
+            timeout=_number(resources.get("runtime")) * 60 or None,
+            requirements=_requirements(resources.get("opcluster_require")),
+            labels={"snakemake_job": str(job.jobid)},
+        )
+        return command, log
+
+    # States
+
+    async def check_active_jobs(
+        self, active_jobs: Sequence[SubmittedJobInfo]
+    ) -> AsyncGenerator[SubmittedJobInfo, None]:
+        """Reports jobs that have ended; yields the others. One question, whatever they are."""
+        ended: dict[tuple[int, int], client.OperationRow] = {}
+        if active_jobs:
+            graphs = {info.aux["place"][0] for info in active_jobs}
+            try:
+                rows = self._cluster.rows(selections.of_graphs(graphs, selections.ENDED))
+                ended = {(row.operation.graph, row.operation.index): row for row in rows}
+            except OpClusterError as error:
+                # They run on; it is asked again.
+                self.logger.warning(f"OpCluster does not answer: {error}")
+        for info in active_jobs:
+            row = ended.get(info.aux["place"])
+            if row is None:
+                yield info
+            elif row.outcome == words.OUTCOME_SUCCEEDED:
+                self.report_job_success(info)
+            else:
+                self.report_job_error(
+                    info, msg=_reason(row, info.external_jobid), aux_logs=[info.aux["log"]]
+                )
+
+    def cancel_jobs(self, active_jobs: list[SubmittedJobInfo]) -> None:
+        """Cancels jobs with all that they have started, in one request."""
+        places = sorted(info.aux["place"] for info in active_jobs)
+        if not places:
+            return
+        target = client.OperationTarget(operations=columns.operation_columns(places))
+        try:
+            self._cluster.ask(cancel=client.Cancel(target=target, reason="snakemake has stopped"))
+        except OpClusterError as error:
+            self.logger.error(f"the jobs may run on: {error}; see 'opbatch ls'")
+
+    def shutdown(self) -> None:
+        """Ends the thread of the checks, then the connection."""
+        super().shutdown()
+        self._cluster.close()
+
+
+def _environment() -> dict[str, str]:
+    """The variables that a job is given. Folders of PATH that are not absolute are left out: they
+    would be others there."""
+    given = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    folders = [folder for folder in os.environ.get("PATH", "").split(":") if folder[:1] == "/"]
+    return {**given, "PATH": ":".join(folders)} if folders else given
+
+
+def _file_name(name: str) -> str:
+    """The name of a rule or a group as a file's."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:100]
+
+
+def _number(value: Any) -> float:
+    """A resource as a number; 0 where it is none."""
+    try:
+        return max(0.0, float(value))
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _memory(megabytes: float) -> int:
+    """The memory of a job in bytes; 0: it asks for none, and is not limited."""
+    return int(megabytes * 1_000_000) + _OWN_MEMORY if megabytes else 0
+
+
+def _requirements(text: Any) -> dict[str, list[str]]:
+    """``key=value,key=value2`` as labels of workers.
+
+    :raises WorkflowError: for another form.
+    """
+    found: dict[str, list[str]] = {}
+    for part in str(text).split(",") if text else ():
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise WorkflowError(f"opcluster_require: '{part}' is not KEY=VALUE")
+        found.setdefault(key.strip(), []).append(value.strip())
+    return found
+
+
+def _reason(row: client.OperationRow, shown: str | None) -> str:
+    """Why a job failed, for people."""
+    result = row.result
+    cause = result.cause[0] if result.cause else words.FAILURE_CAUSE_NONE
+    said = result.diagnostic[0] if result.diagnostic else ""
+    if cause in _CAUSES:
+        reason = _CAUSES[cause]
+    elif result.signal and result.signal[0]:
+        reason = f"it was ended by signal {result.signal[0]}"
+    elif result.exit_status and result.exit_status[0]:
+        reason = f"it ended with status {result.exit_status[0]}"
+    else:
+        reason = words.Outcome.Name(row.outcome).removeprefix("OUTCOME_").lower()
+    return f"OpCluster {shown}: {reason}{': ' + said if said else ''}. "
+
+
+__all__ = ["Executor", "ExecutorSettings", "common_settings"]
