@@ -249,12 +249,7 @@ public final class ProcessHost {
   func noteMainEnd(_ token: UInt64) {
     guard let process = running[token], process.mainEnd == nil else { return }
     let number = process.child
-    // Release the claim first: after the wait another process may get the number.
-    ChildClaims.release(number)
-    guard let end = MainEnd.collect(number) else {
-      ChildClaims.claim(number, as: .operation)
-      return
-    }
+    guard let end = ChildClaims.collect(number, { MainEnd.collect(number) }) else { return }
     tokens[number] = nil
     process.mainEnd = end
     process.descriptor = nil

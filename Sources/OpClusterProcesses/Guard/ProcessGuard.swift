@@ -30,9 +30,10 @@ public final class ProcessGuard {
     guard own >= 0 else { throw .refused(step: "watch the worker", error: -own) }
     let worker = Descriptor(own)
     var result = op_spawn_result()
+    ChildClaims.beginStart()
     let error = Self.fork(worker.number, for: host, &result)
+    ChildClaims.endStart(error == 0 ? result.process : nil, as: .guardian)
     guard error == 0 else { throw .refused(step: "start the guard", error: error) }
-    ChildClaims.claim(result.process, as: .guardian)
     return ProcessGuard(process: result.process, watch: Descriptor(result.descriptor))
   }
 

@@ -30,12 +30,15 @@ extension ProcessHost {
     let expiries = lease?.expiries ?? 0
     // Count the tree before it can live: the guard must know of it even if this process dies.
     lease?.count(1)
+    ChildClaims.beginStart()
     var (result, group) = attempt(&call, specification, streams)
     if result.step == OP_STEP_GROUP {
       // Somebody removed the folder: try again in a fresh one.
       (result, group) = attempt(&call, specification, streams)
     }
-    guard result.step == OP_STEP_NONE else {
+    let hasStarted = result.step == OP_STEP_NONE
+    ChildClaims.endStart(hasStarted ? result.process : nil, as: .operation)
+    guard hasStarted else {
       lease?.count(-1)
       let executable = call.executable
       throw try withRights(of: specification.account) { () throws(SpawnError) in
@@ -93,7 +96,6 @@ extension ProcessHost {
     _ result: op_spawn_result, token: UInt64, mark: String, group: ProcessGroup?,
     streams: [OutputStream], lease: ExclusiveLease?, expiries: UInt64
   ) -> ProcessReference {
-    ChildClaims.claim(result.process, as: .operation)
     let reference = ProcessReference(token: token, process: result.leader)
     let descriptor = Descriptor(result.descriptor)
     // Fails only for lack of memory; the timer then finds the end of the process.

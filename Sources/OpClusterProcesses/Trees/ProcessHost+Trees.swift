@@ -218,14 +218,11 @@ extension ProcessHost {
         // A main process whose end was not noticed yet; perhaps another host's.
         guard let token = tokens[child] else { return }
         noteMainEnd(token)
-      case .guardian:
-        ChildClaims.release(child)
-        _ = waitpid(child, nil, WNOHANG)
       case .foreign:
         // It hides those behind it until its own part of the program has waited for it.
         return
-      case nil:
-        _ = waitpid(child, nil, WNOHANG)
+      case .guardian, nil:
+        guard ChildClaims.reap(child) else { return }
       }
     }
   }
