@@ -186,6 +186,20 @@ import Testing
     #expect(result.graph?.queues == [ImportedQueue(name: "category-few", limit: 2)])
   }
 
+  /// A misspelt command is not taken for a macro in silence; one that something names is a macro.
+  @Test func unknownCommandsAreSaid() {
+    let file = """
+      executable = /bin/true
+      folder = x
+      arguments = $(Folder)
+      reqest_cpus = 4
+      queue
+      """
+    let result = dag("JOB A u.sub\n", ["u.sub": file])
+    let said = result.remarks.filter { $0.reason.contains("is no command") }
+    #expect(said.map(\.place.line) == [4], "\(result.remarks)")
+  }
+
   @Test func whatDoesNotMapIsSaid() {
     let result = dag(
       "JOB A a.sub\nCONFIG x\nDOT y.dot\nABORT-DAG-ON A 3\nSCRIPT HOLD A x\nFINAL F a.sub\n")

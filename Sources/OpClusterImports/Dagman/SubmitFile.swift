@@ -18,6 +18,24 @@ struct SubmitFile {
   /// Names in the order in which they are there.
   var order: [String] = []
 
+  /// The macros that any value names, in small letters. Costs the text.
+  var namedMacros: Set<String> {
+    var found: Set<String> = []
+    for value in values.values {
+      var reader = ByteReader(value.text)
+      while !reader.isAtEnd {
+        _ = reader.text { $0 != UInt8(ascii: "$") }
+        guard reader.take("$(") else {
+          _ = reader.take(UInt8(ascii: "$"))
+          continue
+        }
+        found.insert(
+          reader.text { $0 != UInt8(ascii: ")") && $0 != UInt8(ascii: ":") }.trimmed.lowercased())
+      }
+    }
+    return found
+  }
+
   struct Element {
     /// Values of the queue statement's variables, by names in small letters.
     var variables: [String: String] = [:]

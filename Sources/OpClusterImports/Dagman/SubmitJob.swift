@@ -213,6 +213,7 @@ struct SubmitMeaning {
       "allowed_job_duration", "max_materialize", "kill_sig", "noop_job", "docker_image",
       "container_image", "grid_resource", "vm_type",
     ]
+    let named = file.namedMacros
     for name in file.order where !used.contains(name) {
       guard let value = file.values[name] else { continue }
       if name == "transfer_input_files" {
@@ -221,6 +222,10 @@ struct SubmitMeaning {
         session.note(value.place, "\(name): nothing here reads it")
       } else if Self.unmapped.contains(name) || name.hasPrefix("+") || name.hasPrefix("my.") {
         session.lost(value.place, "\(name) is not read")
+      } else if !named.contains(name) {
+        session.lost(
+          value.place,
+          "\(name) is no command that is known here, and no macro that something names")
       }
     }
   }
