@@ -15,12 +15,13 @@ final class LockFile: Sendable {
 
   /// Throws `.inUse` with the holder's process id if another opener has it (F31).
   init(path: String) throws(JournalError) {
+    // From here on a failed initializer ends in `deinit`, which closes it: a second close would
+    // close what another thread has opened meanwhile.
     descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw .system("open", path, errno: errno) }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       let code = errno
       let holder = LockFile.holder(descriptor)
-      Glibc.close(descriptor)
       if code == EWOULDBLOCK { throw .inUse(process: holder, path: path) }
       throw .system("flock", path, errno: code)
     }
@@ -28,15 +29,11 @@ final class LockFile: Sendable {
     guard ftruncate(descriptor, 0) == 0,
       unsafe text.withUnsafeBytes({ unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) })
         == text.count
-    else {
-      let code = errno
-      Glibc.close(descriptor)
-      throw .system("write", path, errno: code)
-    }
+    else { throw .system("write", path, errno: errno) }
   }
 
   deinit {
-    Glibc.close(descriptor)
+    if descriptor >= 0 { Glibc.close(descriptor) }
   }
 
   /// Releases the lock for the next opener.
