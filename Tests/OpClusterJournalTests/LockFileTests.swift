@@ -32,10 +32,10 @@ private final class Others: Sendable {
     let others = Others()
     await withTaskGroup(of: Void.self) { group in
       group.addTask {
-        for _ in 0..<20_000 { _ = try? LockFile(path: path) }
+        for _ in 0..<300_000 { _ = try? LockFile(path: path) }
         others.isOver.store(true, ordering: .relaxed)
       }
-      group.addTask { others.openAndClose() }
+      for _ in 0..<3 { group.addTask { others.openAndClose() } }
     }
     #expect(others.strange.load(ordering: .relaxed) == 0)
     withExtendedLifetime(held) {}

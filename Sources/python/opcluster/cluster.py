@@ -246,14 +246,17 @@ class Queue:
         name: str = "python",
         labels: Mapping[str, str] | None = None,
         is_suspended: bool = False,
+        key: str | None = None,
     ) -> Graph:
         """Submits operations as one graph: all of them, or none.
 
+        :param key: the same key never makes a second graph, so that a submission of which no answer
+            came may be repeated; None: one of its own.
         :raises Refused: with what the coordinator says is wrong with them.
         :raises ValueError: if one was submitted before, or depends on one that was not.
         """
         made = submission(
-            operations, key=uuid.uuid4().hex, name=name, queue=self.name, labels=labels,
+            operations, key=key or uuid.uuid4().hex, name=name, queue=self.name, labels=labels,
             is_suspended=is_suspended,
         )
         graph = self._cluster.ask(submit=made).accepted.graph

@@ -9,12 +9,15 @@ files beside Snakemake's own, so that the folder of the workflow must be shared 
 import os
 import re
 import shlex
+import threading
+import uuid
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from opcluster import Cluster, Command, OpClusterError
-from opcluster import columns, selections
+from opcluster import Cluster, Command, OpClusterError, columns, selections
+from opcluster.cluster import Graph
+from opcluster.errors import ConnectionFailed, Refused
 from opcluster.v1 import client_pb2 as client
 from opcluster.v1 import submission_pb2 as words
 from snakemake_interface_common.exceptions import WorkflowError
@@ -23,6 +26,8 @@ from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 from snakemake_interface_executor_plugins.settings import CommonSettings, ExecutorSettingsBase
 
+#: Times that a submission is repeated while nobody answers; each takes a minute or two.
+_TRIES = 10
 #: Seconds between two questions for the states of all jobs.
 _PAUSE = 0.5
 #: Bytes that the Snakemake takes which runs a job: its rule's `mem_mb` does not count them.
@@ -93,6 +98,9 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
         self._queue = (
             self._cluster.queue(settings.queue) if settings.queue else self._cluster.queue()
         )
+        # Snakemake's own list is empty while it is being checked: a Ctrl-C then would miss them.
+        self._places: set[tuple[int, int]] = set()
+        self._places_lock = threading.Lock()
         self._logs = os.path.abspath(".snakemake/opcluster_logs")
         os.makedirs(self._logs, exist_ok=True)
 
@@ -103,10 +111,9 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
         for job in jobs:
             self.run_job_pre(job)
         commands = [self._command(job) for job in jobs]
-        try:
-            graph = self._queue.submit(*(command for command, _ in commands), name="snakemake")
-        except OpClusterError as error:
-            raise WorkflowError(f"the jobs were not taken: {error}") from error
+        graph = self._submit([command for command, _ in commands])
+        with self._places_lock:
+            self._places.update((graph.number, index) for index in range(len(jobs)))
         for index, (job, (_, log)) in enumerate(zip(jobs, commands)):
             self.report_job_submission(
                 SubmittedJobInfo(
@@ -116,14 +123,29 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
                 )
             )
 
+    def _submit(self, commands: Sequence[Command]) -> Graph:
+        """Submits them, and again under the same key while nobody answers: never twice."""
+        key = uuid.uuid4().hex
+        for attempt in range(_TRIES):
+            try:
+                return self._queue.submit(*commands, name="snakemake", key=key)
+            except (ConnectionFailed, TimeoutError) as error:
+                if attempt + 1 == _TRIES:
+                    raise WorkflowError(f"the jobs were not taken: {error}") from error
+                self.logger.warning(f"OpCluster does not answer: {error}")
+            except OpClusterError as error:
+                raise WorkflowError(f"the jobs were not taken: {error}") from error
+        raise AssertionError("unreachable")
+
     def run_job(self, job: JobExecutorInterface) -> None:
         """Submits a job alone."""
         self.run_jobs([job])
 
     def _command(self, job: JobExecutorInterface) -> tuple[Command, str]:
         """The operation of a job, and the file of its log."""
-        attempt = 1 if job.is_group() else job.attempt
-        log = os.path.join(self._logs, f"{_file_name(job.name)}-{job.jobid}-{attempt}.log")
+        # Numbers of jobs begin again with each run, and groups do not tell their attempt.
+        unique = uuid.uuid4().hex[:8]
+        log = os.path.join(self._logs, f"{_file_name(job.name)}-{job.jobid}-{unique}.log")
         resources = job.resources
         text = f"exec > {shlex.quote(log)} 2>&1\n{self.format_job_exec(job)}\n"
         command = Command(
@@ -152,29 +174,44 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
             try:
                 rows = self._cluster.rows(selections.of_graphs(graphs, selections.ENDED))
                 ended = {(row.operation.graph, row.operation.index): row for row in rows}
-            except OpClusterError as error:
+            except Refused as error:
+                # Where none has ended yet, nothing matches. A right that is gone stays away.
+                if error.code == "FORBIDDEN":
+                    for info in active_jobs:
+                        self._end(info)
+                        self.report_job_error(info, msg=f"OpCluster does not tell of it: {error}. ")
+                    return
+            except (OpClusterError, TimeoutError) as error:
                 # They run on; it is asked again.
                 self.logger.warning(f"OpCluster does not answer: {error}")
         for info in active_jobs:
             row = ended.get(info.aux["place"])
             if row is None:
                 yield info
-            elif row.outcome == words.OUTCOME_SUCCEEDED:
+                continue
+            self._end(info)
+            if row.outcome == words.OUTCOME_SUCCEEDED:
                 self.report_job_success(info)
             else:
                 self.report_job_error(
                     info, msg=_reason(row, info.external_jobid), aux_logs=[info.aux["log"]]
                 )
 
+    def _end(self, info: SubmittedJobInfo) -> None:
+        """Notes that a job needs no cancellation any more."""
+        with self._places_lock:
+            self._places.discard(info.aux["place"])
+
     def cancel_jobs(self, active_jobs: list[SubmittedJobInfo]) -> None:
-        """Cancels jobs with all that they have started, in one request."""
-        places = sorted(info.aux["place"] for info in active_jobs)
+        """Cancels all jobs with all that they have started, in one request."""
+        with self._places_lock:
+            places = sorted(self._places)
         if not places:
             return
         target = client.OperationTarget(operations=columns.operation_columns(places))
         try:
             self._cluster.ask(cancel=client.Cancel(target=target, reason="snakemake has stopped"))
-        except OpClusterError as error:
+        except (OpClusterError, TimeoutError) as error:
             self.logger.error(f"the jobs may run on: {error}; see 'opbatch ls'")
 
     def shutdown(self) -> None:
