@@ -123,14 +123,17 @@ package struct AllocationPolicy: Codable, Sendable {
 
   private mutating func fail(_ reason: String, at now: Int64) {
     problem = reason
-    failures += 1
+    failures = Self.onceMore(failures)
     isHalted = failures >= Self.mostFailures
-    pausedUntil = now + Self.pause(after: failures)
+    pausedUntil = now.saturatingAdd(Self.pause(after: failures))
   }
 
   private static func pause(after times: Int) -> Int64 {
-    min(longestPause, firstPause << Int64(min(times - 1, 16)))
+    min(longestPause, firstPause << Int64(min(max(times, 1), 17) - 1))
   }
+
+  /// Its counts come from a file: they may be any number.
+  private static func onceMore(_ times: Int) -> Int { min(max(times, 0), 1_000) + 1 }
 
   /// Takes the list of jobs and the workers that are there. Costs the jobs and the workers.
   /// - Parameter listed: nil: the batch system did not answer; nothing is concluded from that.
@@ -164,13 +167,13 @@ package struct AllocationPolicy: Codable, Sendable {
         continue
       }
       // The list may be from before its submission.
-      if now - job.submittedAt < Self.listDelay { continue }
+      if now.saturatingSubtract(job.submittedAt) < Self.listDelay { continue }
       jobs[number] = nil
       if job.hasJoined {
         lines.append("job \(number) has ended")
         if job.hasWorked || job.staysIdle { continue }
-        fruitless += 1
-        pausedUntil = max(pausedUntil, now + Self.pause(after: fruitless))
+        fruitless = Self.onceMore(fruitless)
+        pausedUntil = max(pausedUntil, now.saturatingAdd(Self.pause(after: fruitless)))
       } else {
         fail(
           "job \(number) ended before its worker joined; 'opbatch alloc log \(allocation) --job "

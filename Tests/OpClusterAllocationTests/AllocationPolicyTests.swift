@@ -1,6 +1,7 @@
 // When an allocation submits jobs, takes them back, waits and halts: the policy against a batch
 // system of the test, without one.
 
+import FoundationEssentials
 import OpClusterModel
 import Testing
 
@@ -197,5 +198,21 @@ private struct World {
     let graphs = WaitingOperations.graphs(worthALook: rows)
     #expect(graphs.count == Limits.graphsLookedAt)
     #expect(graphs.allSatisfy { $0.number % 2 == 1 })
+  }
+
+  /// A status file with the ends of the types: the policy goes on, and traps nowhere.
+  @Test(arguments: [Int64.min, -1, 0, .max]) func aFileWithAnyNumbers(number: Int64) throws {
+    let text = """
+      {"failures":\(number),"isHalted":false,"problem":"","pausedUntil":\(number),
+      "fruitless":\(number),"hasIdle":false,
+      "jobs":[7,{"staysIdle":false,"hasJoined":false,"hasWorked":false,"isRunning":true,
+      "submittedAt":\(number)},8,{"staysIdle":false,"hasJoined":true,"hasWorked":false,
+      "isRunning":true,"submittedAt":\(number)}],
+      "offer":{"cpus":\(number),"memoryBytes":\(number),"gpus":\(number),"custom":{},"labels":{}}}
+      """
+    var world = World()
+    world.policy = try JSONDecoder().decode(AllocationPolicy.self, from: Data(text.utf8))
+    for _ in 0..<20 { _ = world.look(World.waiting(.max)) }
+    #expect((0...world.settings.most).contains(world.listed.count))
   }
 }
