@@ -69,6 +69,9 @@ public struct Scheduler: Sendable {
   var forecasts: Deque<(asker: Asker, forecast: ReuseForecast)> = []
   /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.
   var aheadPauses = 0
+  /// The deferred requests of which parts are left; at most `Limits.requestsInParts`.
+  var requestsInParts = 0
+  let graphsPerTurn: GraphsPerTurn
   /// Members that failure policies have yet to end; while there are any, nothing is dispatched
   /// ahead.
   var lingering: [Lingering] = []
@@ -119,10 +122,16 @@ public struct Scheduler: Sendable {
 
   /// An empty cluster with the queue `default`.
   ///
-  /// - Parameter pageBits: The size of the pages in which states of operations are kept, as a power
-  ///   of two, 0 to 16; nil: the usual one. It changes costs, and no meaning.
-  package init(timing: Timing = Timing(), pageBits: UInt32? = nil) {
+  /// - Parameters:
+  ///   - pageBits: The size of the pages in which states of operations are kept, as a power of two,
+  ///     0 to 16; nil: the usual one. It changes costs, and no meaning.
+  ///   - graphsPerTurn: The size of the parts in which requests about many graphs are carried out.
+  package init(
+    timing: Timing = Timing(), pageBits: UInt32? = nil,
+    graphsPerTurn: GraphsPerTurn = GraphsPerTurn()
+  ) {
     self.timing = timing
+    self.graphsPerTurn = graphsPerTurn
     state = ClusterState(pageBits: min(pageBits ?? CellTable.usualPageBits, 16))
   }
 }
@@ -142,6 +151,17 @@ extension Scheduler {
   var timestamps: [OperationID: Timestamps] { @inline(__always) _read { yield state.timestamps } }
   /// The number of commits so far; the next turn with records is one higher.
   public var lastCommit: CommitIndex { state.lastCommit }
+}
+
+/// How many graphs one turn changes for one request, each at least 1; the simulation has fewer.
+package struct GraphsPerTurn: Sendable {
+  /// Unless more wait for them.
+  var cancelled = Limits.graphsCancelledPerTurn
+  var suspended = Limits.graphsSuspendedPerTurn
+
+  package init() {}
+  /// Small parts of equal size.
+  package init(_ count: Int) { (cancelled, suspended) = (max(1, count), max(1, count)) }
 }
 
 /// The client that waits for an answer.

@@ -53,6 +53,7 @@ extension Scheduler {
     missContents(into: &turn)
     endPlacements(into: &turn)
     applyFailurePolicies(into: &turn)
+    continueParts(into: &turn)
     settleDeferred(into: &turn)
     assign(into: &turn)
     continueForecasts(into: &turn)

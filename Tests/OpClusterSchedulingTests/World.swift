@@ -77,8 +77,11 @@ struct World {
   /// Every turn as it was closed, for those who tell about it; kept where it is not nil.
   var turns: [SchedulingTurn]?
 
-  init(timing: Timing = Timing(), pageBits: UInt32? = nil) {
-    scheduler = Scheduler(timing: timing, pageBits: pageBits)
+  init(
+    timing: Timing = Timing(), pageBits: UInt32? = nil,
+    graphsPerTurn: GraphsPerTurn = GraphsPerTurn()
+  ) {
+    scheduler = Scheduler(timing: timing, pageBits: pageBits, graphsPerTurn: graphsPerTurn)
     beginLife()
   }
 

@@ -15,8 +15,11 @@ struct DeferredRequest: Sendable {
   var action: Action
 
   enum Action: Sendable {
-    /// The cancellation is committed; the verdict of each member is known now.
-    case answerCancel([CancelVerdict], VerdictCounts)
+    /// The cancellation is committed, but for the parts that are left; then the verdict of each
+    /// member is known.
+    case finishCancelling(CancellationProgress)
+    /// The same of a suspension or resumption of graphs.
+    case finishSuspending(SuspensionProgress)
     /// The suspension is committed; the answer names the ones of these that run (S72).
     case answerSuspended([OperationID])
     /// Nothing is committed: decide again. The pinned operations were not handed over meanwhile.
@@ -27,15 +30,24 @@ struct DeferredRequest: Sendable {
 }
 
 extension DeferredRequest {
-  /// Sets the verdict of members that came back unstarted, and will never start, to `cancelled`; a
-  /// member that had started stays `executing`, even if it has ended since (S91).
   mutating func noteUnstarted(_ ids: Set<OperationID>) {
-    guard !ids.isEmpty, case .answerCancel(var verdicts, var counts) = action else { return }
-    for at in verdicts.indices where ids.contains(verdicts[at].operation) {
-      verdicts[at].verdict = .cancelled
+    guard !ids.isEmpty, case .finishCancelling(var progress) = action else { return }
+    progress.noteUnstarted(ids)
+    action = .finishCancelling(progress)
+  }
+
+  /// Whether it can be answered, or decided again.
+  var isSettled: Bool { awaiting.isEmpty && !action.hasParts }
+}
+
+extension DeferredRequest.Action {
+  /// Whether parts of it are left.
+  var hasParts: Bool {
+    switch self {
+    case .finishCancelling(let progress): !progress.isComplete
+    case .finishSuspending(let progress): !progress.isComplete
+    case .answerSuspended, .decideAgain, .changeAgain: false
     }
-    counts.move(ids.count, from: .executing, to: .cancelled)
-    action = .answerCancel(verdicts, counts)
   }
 }
 

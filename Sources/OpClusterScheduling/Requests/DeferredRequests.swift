@@ -24,7 +24,7 @@ extension Scheduler {
         return true
       }
       request.noteUnstarted(unstarted)
-      if request.awaiting.isEmpty {
+      if request.isSettled {
         settled = true
         finish(request, into: &turn)
       } else {
@@ -41,12 +41,19 @@ extension Scheduler {
 
   private mutating func finish(_ request: DeferredRequest, into turn: inout SchedulingTurn) {
     switch request.action {
-    case .answerCancel(let verdicts, let counts):
-      turn.answer(request.asker, .cancelled(verdicts, counts))
-    case .answerSuspended(let members):
+    case .finishCancelling(let progress):
+      // Of many graphs it shows only in the end that none has such an operation.
+      let isNothing = progress.counts.total == 0
       turn.answer(
         request.asker,
-        .suspended(executing: Array(members.filter { runsNow($0) }.prefix(Limits.rowsPerReply))))
+        isNothing ? .refused(Self.noOperation) : .cancelled(progress.verdicts, progress.counts))
+    case .finishSuspending(let progress):
+      if progress.isSuspended {
+        answerSuspended(request.asker, progress.members, into: &turn)
+      } else {
+        turn.answer(request.asker, .done(turn.commit))
+      }
+    case .answerSuspended(let members): answerSuspended(request.asker, members, into: &turn)
     case .decideAgain(let what, let pinned, let pausesAhead):
       if pausesAhead { aheadPauses -= 1 }
       state.unpin(pinned)
@@ -57,6 +64,13 @@ extension Scheduler {
         try core.change(request.asker, members, what, into: &turn)
       }
     }
+  }
+
+  private func answerSuspended(
+    _ asker: Asker, _ members: [OperationID], into turn: inout SchedulingTurn
+  ) {
+    let executing = members.filter { runsNow($0) }.prefix(Limits.rowsPerReply)
+    turn.answer(asker, .suspended(executing: Array(executing)))
   }
 
   private func runsNow(_ id: OperationID) -> Bool {

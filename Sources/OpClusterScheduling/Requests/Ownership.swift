@@ -66,4 +66,7 @@ extension Selection {
     case .numbers, .last: false
     }
   }
+
+  /// Whether it is of every living graph.
+  var meansAllGraphs: Bool { isOpen && labels.isEmpty }
 }

@@ -13,4 +13,40 @@ extension Scheduler {
     for id in awaiting { state.askRecall(id, into: &turn) }
     deferred.append(DeferredRequest(asker: asker, awaiting: awaiting, action: action))
   }
+
+  /// Begins a request in parts. One of each client, and few together: each holds what is left.
+  mutating func deferInParts(
+    _ asker: Asker, _ action: DeferredRequest.Action
+  ) throws(Refusal) {
+    let isAsking = deferred.contains { $0.asker.peer == asker.peer && $0.action.hasParts }
+    if isAsking || requestsInParts >= Limits.requestsInParts {
+      throw Refusal(
+        .busy, "a change of many graphs is under way for this client, or some are for others",
+        hint: "ask again", retryAfter: .seconds(1))
+    }
+    requestsInParts += 1
+    deferred.append(DeferredRequest(asker: asker, awaiting: [], action: action))
+  }
+
+  /// The unstarted ones and the running ones of operations that workers have.
+  func byStart(_ operations: [OperationID]) -> (
+    assigned: [OperationID], running: [OperationID]
+  ) {
+    var (assigned, running): ([OperationID], [OperationID]) = ([], [])
+    for id in operations {
+      let isAssigned = graphs[id.graph.number].cell(id.index).isAssigned
+      if isAssigned { assigned.append(id) } else { running.append(id) }
+    }
+    return (assigned, running)
+  }
+
+  /// Answers a suspension once the recalls are answered.
+  mutating func answerSuspension(
+    _ asker: Asker, _ assigned: [OperationID], _ running: [OperationID]
+  ) {
+    deferred.append(
+      DeferredRequest(
+        asker: asker, awaiting: assigned.filter { state.isRecalling($0) },
+        action: .answerSuspended(assigned + running)))
+  }
 }

@@ -44,14 +44,11 @@ extension Scheduler {
       try checkOwn(operations.lazy.map(\.graph), of: asker)
       return .now(try enqueue(operations, queue, into: &turn))
     case .cancel(let target, let reason, let grace):
-      return try cancel(
-        asker, request, resolve(target, by: asker), reason, grace, into: &turn)
+      return try cancel(asker, request, target, reason, grace, into: &turn)
     case .cancelQueue(let name, let reason):
-      let members = TargetMembers(runs: state.members(of: try queue(named: name)))
-      try checkOwn(members.runs.lazy.map(\.graph), of: asker)
-      return try cancel(asker, request, members, reason, nil, into: &turn)
+      return try cancelQueued(asker, request, name, reason, into: &turn)
     case .suspendGraphs(let selection, let isSuspended):
-      return try suspend(asker, selection, isSuspended, into: &turn)
+      return try suspendOrResume(asker, selection, isSuspended, into: &turn)
     case .createQueue(let settings):
       return .now(try createQueue(settings, into: &turn))
     case .changeQueue(let name, let wanted):
@@ -129,79 +126,7 @@ extension Scheduler {
     return .accepted(graph, operations: UInt32(submission.operationCount), repeated: false)
   }
 
-  // MARK: - Cancelling
-
-  /// Cancels the members in one fact (S96, S97). The reply names at most `Limits.rowsPerReply`
-  /// verdicts and counts all. A step for each span of members, ended ones included, and for
-  /// each verdict.
-  private mutating func cancel(
-    _ asker: Asker, _ request: ClientRequest, _ members: TargetMembers, _ reason: String,
-    _ grace: Span?, into turn: inout SchedulingTurn
-  ) throws(Refusal) -> Answer {
-    if reason.utf8.count > Limits.reasonBytes {
-      throw Refusal(.limitExceeded, "the reason has more than \(Limits.reasonBytes) bytes")
-    }
-    let ahead = members.runs.flatMap { runs in aheadOfRunning(runs) }
-    if !ahead.isEmpty {
-      // Recalled first: a dependent sent ahead for a member must not start on its cancelled end.
-      aheadPauses += 1
-      let pinned = ahead.map { OperationRuns($0) }
-      deferRequest(
-        asker, awaiting: ahead, pinning: pinned,
-        .decideAgain(request, pinned: pinned, pausesAhead: true), into: &turn)
-      return .later
-    }
-    var verdicts = members.gone.prefix(Limits.rowsPerReply).map {
-      CancelVerdict(operation: $0, verdict: .alreadyFinished)
-    }
-    var counts = VerdictCounts()
-    counts[.alreadyFinished] = UInt32(members.gone.count)
-    // Those at a worker, or between two runs. Only the first are told, in `tellWorkers`.
-    var awaited: [OperationID] = []
-    // Cancelled before and still running: a further request may give them a new grace period.
-    var hurried: [OperationID] = []
-    var marked: [OperationRuns] = []
-    for runs in members.runs {
-      var chosen = OperationRuns(graph: runs.graph)
-      graphs.forEachSpan(of: runs) { span in
-        let verdict = cancelVerdict(before: span.id)
-        counts[verdict] += span.count
-        for index in span.range.prefix(Limits.rowsPerReply - verdicts.count) {
-          let id = OperationID(graph: span.graph, index: index)
-          verdicts.append(CancelVerdict(operation: id, verdict: verdict))
-        }
-        // What runs, or waits for its worker, is alone.
-        if verdict == .executing { awaited.append(span.id) }
-        if verdict == .alreadyCancelled, grace != nil, span.isSingle { hurried.append(span.id) }
-        if verdict == .executing || verdict == .cancelled { chosen.append(span) }
-      }
-      if !chosen.isEmpty { marked.append(chosen) }
-    }
-    if !marked.isEmpty { commit(.cancelled(marked, .request(reason)), into: &turn) }
-    tellWorkers(awaited, grace, into: &turn)
-    // The commit has ended none of these, since it ends what it marks. Those without a worker are
-    // passed over. An assigned one is being recalled and needs no grace.
-    for id in hurried where !graphs[id.graph.number].cell(id.index).isAssigned {
-      sendCancel(id, grace: grace, into: &turn)
-    }
-    let recalled = awaited.filter { state.isRecalling($0) }
-    if recalled.isEmpty { return .now(.cancelled(verdicts, counts)) }
-    deferred.append(
-      DeferredRequest(
-        asker: asker, awaiting: recalled, action: .answerCancel(verdicts, counts)))
-    return .later
-  }
-
-  /// The verdict, read before the fact is committed: afterwards all members look cancelled.
-  /// `executing` is provisional for an assigned operation; its recall turns it into `cancelled` if
-  /// it never started (S91).
-  private func cancelVerdict(before id: OperationID) -> CancelVerdict.Verdict {
-    let cell = graphs[id.graph.number].cell(id.index)
-    if cell.phase == .finished { return .alreadyFinished }
-    if cell.isCancelled { return .alreadyCancelled }
-    // Between two runs no worker has it, and it has started all the same (S12).
-    return cell.worker == 0 && cell.phase != .executing ? .cancelled : .executing
-  }
+  // MARK: - Telling workers
 
   /// Tells the workers that have members: unstarted ones are recalled, running ones are told to
   /// stop.
@@ -219,57 +144,7 @@ extension Scheduler {
     }
   }
 
-  /// The operations that workers hold ahead of time behind these members (S151). Looks at each
-  /// span of members and its edges. Graphs without edges between single operations are left out at
-  /// once, since nothing of them goes ahead.
-  private func aheadOfRunning(_ runs: OperationRuns) -> [OperationID] {
-    guard !graphs[runs.graph.number].dependents.isEmpty else { return [] }
-    var found: [OperationID] = []
-    graphs.forEachSpan(of: runs) { span in
-      let cell = graphs[span.graph.number].cell(span.first)
-      if cell.worker != 0, !cell.isCancelled { found += state.aheadDependents(of: span.id) }
-    }
-    return found
-  }
-
   // MARK: - Queues and graphs
-
-  /// Suspends or resumes graphs (S72). One fact for each graph; a graph that is already so changes
-  /// nothing in `suspendGraph`. The recalls also repeat for a graph that was suspended before,
-  /// since a restart forgets them.
-  private mutating func suspend(
-    _ asker: Asker, _ selection: Selection, _ isSuspended: Bool, into turn: inout SchedulingTurn
-  ) throws(Refusal) -> Answer {
-    let chosen = try resolveGraphs(selection, by: asker)
-    for graph in chosen { commit(.graphSuspended(graph, isSuspended), into: &turn) }
-    if !isSuspended { return .now(.done(turn.commit)) }
-    let (assigned, running) = parts(of: operationsAtWorkers(of: chosen))
-    for id in assigned { state.askRecall(id, into: &turn) }
-    answerSuspension(asker, assigned, running)
-    return .later
-  }
-
-  /// The unstarted ones and the running ones of operations that workers have.
-  private func parts(of operations: [OperationID]) -> (
-    assigned: [OperationID], running: [OperationID]
-  ) {
-    var (assigned, running): ([OperationID], [OperationID]) = ([], [])
-    for id in operations {
-      let isAssigned = graphs[id.graph.number].cell(id.index).isAssigned
-      if isAssigned { assigned.append(id) } else { running.append(id) }
-    }
-    return (assigned, running)
-  }
-
-  /// Answers a suspension once the recalls are answered.
-  private mutating func answerSuspension(
-    _ asker: Asker, _ assigned: [OperationID], _ running: [OperationID]
-  ) {
-    deferred.append(
-      DeferredRequest(
-        asker: asker, awaiting: assigned.filter { state.isRecalling($0) },
-        action: .answerSuspended(assigned + running)))
-  }
 
   /// Creates a queue that belongs to nobody. Names are unique in the cluster, because programs find
   /// a queue by name (S2). Its number is never used again.
@@ -337,7 +212,7 @@ extension Scheduler {
     guard isSuspending || queues[id.number].inFlight > queues[id.number].limit else {
       return .now(.done(turn.commit))
     }
-    let (assigned, running) = parts(of: operationsAtWorkers(in: id))
+    let (assigned, running) = byStart(operationsAtWorkers(in: id))
     // Also if it was suspended before: a restart forgets the recalls.
     recallBeyondLimit(of: id.number, among: assigned, into: &turn)
     if !isSuspending { return .now(.done(turn.commit)) }

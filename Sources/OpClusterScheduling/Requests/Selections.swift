@@ -71,18 +71,29 @@ extension Scheduler {
 
   /// The operations of a selection, by graph and ascending.
   func resolve(_ selection: Selection) throws(Refusal) -> [OperationRuns] {
+    try resolve(selection, in: resolveGraphs(selection))
+  }
+
+  /// Those of some of its graphs.
+  func resolve(_ selection: Selection, in graphs: [GraphID]) throws(Refusal) -> [OperationRuns] {
     let filter = OperationFilter(selection)
     var chosen: [OperationRuns] = []
-    for id in try resolveGraphs(selection) {
-      var runs = OperationRuns(graph: id)
-      filter.forEachSelectedRange(of: LivingGraphView(id, state)) { range in
-        runs.append(first: range.lowerBound, count: UInt32(range.count))
-        return true
-      }
+    for id in graphs {
+      let runs = members(of: id, filter)
       if !runs.isEmpty { chosen.append(runs) }
     }
     if chosen.isEmpty { throw Self.noOperation }
     return chosen
+  }
+
+  /// The operations of a living graph that a filter selects.
+  func members(of graph: GraphID, _ filter: OperationFilter) -> OperationRuns {
+    var runs = OperationRuns(graph: graph)
+    filter.forEachSelectedRange(of: LivingGraphView(graph, state)) { range in
+      runs.append(first: range.lowerBound, count: UInt32(range.count))
+      return true
+    }
+    return runs
   }
 
   /// The first operations of a selection behind a given one, and whether there are more; searches
@@ -116,7 +127,7 @@ extension Scheduler {
     return (found, more)
   }
 
-  private static var noOperation: Refusal {
+  static var noOperation: Refusal {
     Refusal(.unknownOperation, "no living operation matches")
   }
 }

@@ -36,19 +36,23 @@ extension ClusterState {
   /// their stages, and the spans of those that may be in it.
   func members(of queue: QueueID) -> [OperationRuns] {
     graphs.numbers.compactMap { number in
-      var runs = OperationRuns(graph: GraphID(number))
-      for stage in graphs[number].stages.indices {
-        if graphs[number].enqueuedIn.isEmpty, graphs[number].stages[stage].queue != queue {
-          continue
-        }
-        graphs[number].forEachSpan(in: graphs[number].stages[stage].indices) { span in
-          guard graphs[number].queue(of: span.first, stage: stage) == queue else { return }
-          let phase = graphs[number].cell(span.first).phase
-          if phase != .finished && phase != .declared { runs.append(span) }
-        }
-      }
+      let runs = members(of: queue, in: number)
       return runs.isEmpty ? nil : runs
     }
+  }
+
+  /// Those of one living graph.
+  func members(of queue: QueueID, in graph: UInt32) -> OperationRuns {
+    var runs = OperationRuns(graph: GraphID(graph))
+    for stage in graphs[graph].stages.indices {
+      if graphs[graph].enqueuedIn.isEmpty, graphs[graph].stages[stage].queue != queue { continue }
+      graphs[graph].forEachSpan(in: graphs[graph].stages[stage].indices) { span in
+        guard graphs[graph].queue(of: span.first, stage: stage) == queue else { return }
+        let phase = graphs[graph].cell(span.first).phase
+        if phase != .finished && phase != .declared { runs.append(span) }
+      }
+    }
+    return runs
   }
 }
 

@@ -20,6 +20,9 @@ struct Registry<Element: Blankable>: Sendable {
 
   private var slots: [Element] = []
   private var freeSlots: [Int32] = []
+  /// Blank elements of slots that nobody needs any more. Freed in parts, since a million of them
+  /// take a tenth of a second.
+  private var retired: [Element] = []
   /// Ascending. The first is present; others may be removed, but not many more than are present.
   private var entries: Deque<Entry> = []
   private(set) var count = 0
@@ -133,11 +136,22 @@ struct Registry<Element: Blankable>: Sendable {
     while let first = entries.first, first.slot < 0 { entries.removeFirst() }
     // Amortised: at least as many elements were removed as are moved now.
     if entries.count > 2 * count + Self.fewEntries { entries.removeAll { $0.slot < 0 } }
-    if count == 0 { (slots, freeSlots) = ([], []) }
+    if count == 0, retired.isEmpty {
+      retired = slots
+      (slots, freeSlots) = ([], [])
+    }
     return taken
   }
 
   private static var fewEntries: Int { 64 }
+
+  /// Frees some of what nobody needs any more. Called once a turn.
+  mutating func freeRetired() {
+    if !retired.isEmpty { retired.removeLast(min(retired.count, Self.freedPerTurn)) }
+    if retired.isEmpty, retired.capacity > 0 { retired = [] }
+  }
+
+  private static var freedPerTurn: Int { 1_024 }
 
   /// Calls `body` with every number, ascending, while it returns true; with the numbers above
   /// `last`, if it is given, which a binary search finds.
@@ -148,6 +162,16 @@ struct Registry<Element: Blankable>: Sendable {
       if entries[at].slot >= 0, !body(entries[at].number) { return }
       at += 1
     }
+  }
+
+  /// The highest number up to a given one. Costs a binary search, and the holes in between.
+  func lastNumber(upTo limit: UInt32) -> UInt32? {
+    var at = firstPosition(above: limit)
+    while at > 0 {
+      at -= 1
+      if entries[at].slot >= 0 { return entries[at].number }
+    }
+    return nil
   }
 
   private func firstPosition(above last: UInt32) -> Int {

@@ -16,6 +16,7 @@ struct WatchedRegistry<Element: Watchable>: Sendable {
   var hasChanged: Bool { !changed.isEmpty }
   func contains(_ number: UInt32) -> Bool { registry.contains(number) }
   func find(_ number: UInt32) -> Element? { registry.find(number) }
+  mutating func freeRetired() { registry.freeRetired() }
   func numbers(after last: UInt32?, limit: Int) -> [UInt32] {
     registry.numbers(after: last, limit: limit)
   }

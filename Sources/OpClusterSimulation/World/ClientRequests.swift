@@ -93,7 +93,13 @@ extension World {
         if clients[at].chance.percent(30) { selection.states = [.dispatched, .ready] }
         return .selection(selection)
       }
-    default: return someSelection(at).map { .selection($0) }
+    default:
+      return someSelection(at).map { known in
+        var selection = known
+        // What is meant in all graphs is done to each of them, in parts.
+        if clients[at].chance.percent(20) { selection.graphs = .active }
+        return .selection(selection)
+      }
     }
   }
 

@@ -16,7 +16,8 @@ extension World {
   func startCoordinator() {
     guard !coordinator.isUp, expectNothingMissing() else { return }
     do {
-      coordinator.scheduler = try coordinator.disk.recover(timing, pageBits: pageBits)
+      coordinator.scheduler = try coordinator.disk.recover(
+        timing, pageBits: pageBits, graphsPerTurn: graphsPerTurn)
     } catch {
       return fail("I10", "the journal cannot be read: \(error)")
     }

@@ -74,6 +74,8 @@ final class World {
   /// The size of the pages of operations' states: mostly small, so that few operations change
   /// together. The shadow has the usual ones, and must come to the same.
   var pageBits: UInt32 { UInt32(seed % 4) }
+  /// Mostly so few that a cancellation takes several turns.
+  var graphsPerTurn: GraphsPerTurn { GraphsPerTurn(Int(1 + seed % 5)) }
 
   // Progress:
   var isHealed = false

@@ -32,7 +32,11 @@ enum CoreChange: String, CaseIterable {
     world.spent = .zero
     world.longestTurn = .zero
     switch change {
-    case .requests(let requests): for request in requests { world.ask(request) }
+    case .requests(let requests):
+      for request in requests {
+        world.ask(request)
+        while world.lastReply == nil { world.tick(after: .zero) }
+      }
     case .end(let result): world.run(world.probe, result: result)
     }
     return (world.longestTurn, world.spent)

@@ -59,6 +59,8 @@ extension ClusterState {
       counters.lastEvent += UInt64(turn.events[at].count)
     }
     if turn.isDurable { lastCommit = turn.commit }
+    graphs.freeRetired()
+    queues.freeRetired()
   }
 }
 
