@@ -85,13 +85,14 @@ public enum Limits {
   public static let lineagesPerTurn = 256
   /// Outcomes that later operations may reuse, and the bytes of their outputs; the oldest go first.
   public static let reusableOutcomes = 65_536
-  /// Graphs of which one turn cancels operations for one request, those that it looks at for that,
+  /// Graphs of which one turn cancels operations for one request.
   public static let graphsCancelledPerTurn = 512
+  /// Graphs that it looks at for that.
   public static let graphsSoughtPerTurn = 8_192
-  /// and those that it suspends or resumes.
+  /// Graphs that one turn suspends or resumes for one request.
   public static let graphsSuspendedPerTurn = 16_384
   /// Requests at once that need several such turns; each holds what it has still to reach.
-  public static let requestsInParts = 4
+  public static let requestsInParts = 16
   /// Questions at once of what would not be done again; each holds a graph.
   public static let forecasts = 4
   /// Operations of such a graph, so that the answer is one message,

@@ -157,11 +157,18 @@ extension Scheduler {
 package struct GraphsPerTurn: Sendable {
   /// Unless more wait for them.
   var cancelled = Limits.graphsCancelledPerTurn
+  /// Those that it looks at for that.
+  var sought = Limits.graphsSoughtPerTurn
   var suspended = Limits.graphsSuspendedPerTurn
 
   package init() {}
-  /// Small parts of equal size.
-  package init(_ count: Int) { (cancelled, suspended) = (max(1, count), max(1, count)) }
+  /// Everything at once: nobody else waits for the turn.
+  package static var all: GraphsPerTurn { GraphsPerTurn(.max) }
+  /// Parts of equal size.
+  package init(_ count: Int) {
+    let count = max(1, count)
+    (cancelled, sought, suspended) = (count, count, count)
+  }
 }
 
 /// The client that waits for an answer.

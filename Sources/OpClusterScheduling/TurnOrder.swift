@@ -73,6 +73,7 @@ extension Scheduler {
     if !toldContents.isEmpty { toldContents.removeAll(keepingCapacity: true) }
     turn.sealRecords()
     state.close(&turn)
+    conversations.freeRetired()
     settleWelcomes(&turn)
     sendOrders(into: &turn)
     renewIndex(at: turn.now)

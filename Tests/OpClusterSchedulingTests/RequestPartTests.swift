@@ -215,24 +215,67 @@ import Testing
     #expect(world.scheduler.graphs[UInt32(count)].isSuspended == false)
   }
 
+  // What is added while a part waits for a worker is decided with it.
+  @Test(.checks("S96")) func anEdgeThatComesBetweenTheParts() {
+    var world = World(graphsPerTurn: GraphsPerTurn(1))
+    for _ in 1...4 { world.ask(.submit(one())) }
+    world.ask(
+      .addDependency(from: operation(3, 0), to: operation(2, 0), .succeeded, allowsCycle: false))
+    world.ask(cancelAll)
+    let asked = world.lastRequest
+    #expect(world.replies[asked] == nil && world.scheduler.graphs.contains(3))
+    world.ask(
+      .addDependency(from: operation(3, 0), to: operation(1, 0), .succeeded, allowsCycle: false))
+    _ = turns(&world, until: asked)
+    #expect(outcomes(world) == [.cancelled, .cancelled, .cancelled, .cancelled])
+  }
+
+  // Whoever wants the opposite waits until the parts are done, and is not overtaken by them.
+  @Test(.checks("S72")) func aSuspensionInPartsIsNotUndone() {
+    var world = world(graphs: 6, parts: GraphsPerTurn(2))
+    #expect(world.ask(.suspendGraphs(Selection(graphs: .active), true)) == nil)
+    let asked = world.lastRequest
+    guard case .refused(let refusal) = world.ask(.suspendGraphs(.graph(GraphID(6)), false)) else {
+      Issue.record("it was resumed in between")
+      return
+    }
+    #expect(refusal.code == .busy && refusal.retryAfter != nil)
+    _ = turns(&world, until: asked)
+    #expect(world.ask(.suspendGraphs(.graph(GraphID(6)), false)) != nil)
+    #expect(world.scheduler.graphs[6].isSuspended == false)
+  }
+
+  @Test(.checks("S95")) func nothingInAQueueIsNoError() {
+    var world = world(graphs: 5, parts: GraphsPerTurn(2))
+    world.ask(.createQueue(QueueSettings(name: "empty")))
+    world.ask(.cancelQueue("empty", reason: ""))
+    _ = turns(&world, until: world.lastRequest)
+    #expect(world.replies[world.lastRequest] == .cancelled([], VerdictCounts()))
+  }
+
+  // A program's own queue: nobody else waits for its turns.
+  @Test(.checks("S96")) func allAtOnceIfSoWanted() {
+    var world = world(graphs: 600, parts: .all)
+    guard case .cancelled = world.ask(cancelAll) else {
+      Issue.record("it took more than a turn")
+      return
+    }
+  }
+
   @Test(.checks("S145")) func fewAreUnderWayTogether() {
     let limit = Limits.requestsInParts
     var world = world(graphs: 40, parts: GraphsPerTurn(2))
-    var requests: [Input] = (0...limit).map {
+    let requests: [Input] = (0...limit).map {
       .client(PeerID(UInt64(10 + $0)), RequestID(UInt64(1_000 + $0)), cancelAll)
     }
-    // A second one of the first client.
-    requests.insert(.client(PeerID(10), RequestID(2_000), cancelAll), at: 1)
     world.step { scheduler, turn in
       for request in requests { scheduler.handle(request, into: &turn) }
     }
-    for number in [UInt64(2_000), 1_000 + UInt64(limit)] {
-      guard case .refused(let refusal) = world.replies[number] else {
-        Issue.record("request \(number) was not refused")
-        continue
-      }
-      #expect(refusal.code == .busy && refusal.retryAfter != nil)
+    guard case .refused(let refusal) = world.replies[1_000 + UInt64(limit)] else {
+      Issue.record("one past the limit was accepted")
+      return
     }
+    #expect(refusal.code == .busy && refusal.retryAfter != nil)
     for number in 1_000..<(1_000 + UInt64(limit)) { _ = turns(&world, until: number) }
     #expect(world.scheduler.graphs.count == 0 && world.scheduler.requestsInParts == 0)
   }

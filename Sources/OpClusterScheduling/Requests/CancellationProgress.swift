@@ -26,6 +26,8 @@ struct CancellationProgress: Sendable {
   private var left: Graphs
   /// Graphs among them that were reached out of turn; few.
   private var takenEarly: Set<GraphID> = []
+  /// Graphs that a part has gone through for those that wait for them.
+  var passed: Set<GraphID> = []
   /// A part whose dependents must come back from workers first, and these.
   var waiting: (part: [OperationRuns], recalled: [OperationID])?
   /// At most `Limits.rowsPerReply`.

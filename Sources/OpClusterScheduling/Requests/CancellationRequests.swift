@@ -13,14 +13,16 @@ extension Scheduler {
       let members = try resolve(target, by: asker)
       return try cancel(asker, request, members, reason, grace, into: &turn)
     }
-    if selection.meansAllGraphs, isMany(graphs.count), asker.mayChange == .allGraphs {
+    if selection.meansAllGraphs, graphs.count > graphsPerTurn.sought,
+      asker.mayChange == .allGraphs
+    {
       let progress = CancellationProgress(
         of: .upTo(counters.lastGraph), by: .selection(OperationFilter(selection)), gone: [],
         reason: .request(reason), grace: grace)
       return try cancelInParts(asker, progress)
     }
     let chosen = try resolveGraphs(selection, by: asker)
-    if isMany(chosen.count) {
+    if chosen.count > graphsPerTurn.sought {
       let progress = CancellationProgress(
         of: .listed(chosen.map { OperationRuns(graph: $0) }),
         by: .selection(OperationFilter(selection)), gone: [], reason: .request(reason),
@@ -37,7 +39,7 @@ extension Scheduler {
     into turn: inout SchedulingTurn
   ) throws(Refusal) -> Answer {
     let queue = try queue(named: name)
-    if isMany(graphs.count), asker.mayChange == .allGraphs {
+    if graphs.count > graphsPerTurn.sought, asker.mayChange == .allGraphs {
       let progress = CancellationProgress(
         of: .upTo(counters.lastGraph), by: .queue(queue), gone: [], reason: .request(reason),
         grace: nil)
@@ -72,7 +74,8 @@ extension Scheduler {
         .decideAgain(request, pinned: pinned, pausesAhead: true), into: &turn)
       return .later
     }
-    let recalled = cancel(takePart(&progress), &progress, into: &turn)
+    let part = addDependents(to: takePart(&progress), &progress)
+    let recalled = cancel(part, &progress, into: &turn)
     if recalled.isEmpty { return .now(.cancelled(progress.verdicts, progress.counts)) }
     deferred.append(
       DeferredRequest(asker: asker, awaiting: recalled, action: .finishCancelling(progress)))
@@ -103,12 +106,16 @@ extension Scheduler {
   mutating func continueCancellation(
     _ progress: inout CancellationProgress, into turn: inout SchedulingTurn
   ) -> [OperationID] {
+    var part: [OperationRuns]
     if let waiting = progress.waiting {
       progress.waiting = nil
       state.unpin(waiting.recalled.map { OperationRuns($0) })
-      return cancel(waiting.part, &progress, into: &turn)
+      // Decided anew: what was a member may have changed meanwhile.
+      part = waiting.part.map { members($0, progress.search) }
+    } else {
+      part = takePart(&progress)
     }
-    let part = takePart(&progress)
+    part = addDependents(to: part, &progress)
     let ahead = part.flatMap { runs in aheadOfRunning(runs) }
     if ahead.isEmpty { return cancel(part, &progress, into: &turn) }
     state.pin(ahead.map { OperationRuns($0) })
@@ -117,27 +124,34 @@ extension Scheduler {
     return []
   }
 
-  /// Takes the newest graphs that are left, and whatever is left of those that wait for them, so
-  /// that an end skips nobody who is to be cancelled too (S96). Whoever waits for a graph is mostly
-  /// newer; only late edges lead back. Costs the graphs it looks at, their members, and the edges
-  /// that lead out of the part, in turn.
+  /// Takes the newest graphs that are left. Costs the graphs it looks at, and their members.
   private func takePart(_ progress: inout CancellationProgress) -> [OperationRuns] {
     var part: [OperationRuns] = []
-    var looks = 0
-    while part.count < graphsPerTurn.cancelled, looks < Limits.graphsSoughtPerTurn,
+    var sought = 0
+    while part.count < graphsPerTurn.cancelled, sought < graphsPerTurn.sought,
       let next = progress.takeNewest(of: graphs)
     {
-      looks += 1
+      sought += 1
       let runs = members(next, progress.search)
       if !runs.isEmpty { part.append(runs) }
     }
-    if progress.isComplete { return part.reversed() }
-    var reached = Set(part.map(\.graph))
+    return part
+  }
+
+  /// Takes with a part whatever is left of the graphs that wait for it, so that an end skips nobody
+  /// who is to be cancelled too (S96). Whoever waits for a graph is mostly newer; only late edges
+  /// lead back. Costs the edges that lead out of graphs that were not gone through before.
+  private func addDependents(
+    to part: [OperationRuns], _ progress: inout CancellationProgress
+  ) -> [OperationRuns] {
+    var part = part
     var work = part.map(\.graph)
-    while let graph = work.popLast() {
-      guard graphs.contains(graph.number) else { continue }
+    while !progress.isComplete, let graph = work.popLast() {
+      guard graphs.contains(graph.number), !graphs[graph.number].externalDependents.isEmpty,
+        progress.passed.insert(graph).inserted
+      else { continue }
       for dependents in graphs[graph.number].externalDependents.values {
-        for dependent in dependents where reached.insert(dependent.operation.graph).inserted {
+        for dependent in dependents {
           work.append(dependent.operation.graph)
           if let runs = progress.takeEarly(dependent.operation.graph) {
             part.append(members(runs, progress.search))
@@ -145,8 +159,14 @@ extension Scheduler {
         }
       }
     }
-    // A set has no order; facts must have one.
+    // The edges came from a table without an order; facts must have one.
     return part.filter { !$0.isEmpty }.sorted { $0.graph < $1.graph }
+  }
+
+  /// A new edge: what led nowhere before may lead to what is left.
+  mutating func noteEdgeInParts() {
+    guard requestsInParts > 0 else { return }
+    for at in deferred.indices { deferred[at].action.forgetPassed() }
   }
 
   /// What of a graph is to be cancelled.

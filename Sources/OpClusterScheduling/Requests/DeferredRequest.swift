@@ -41,6 +41,19 @@ extension DeferredRequest {
 }
 
 extension DeferredRequest.Action {
+  /// In place, since what is left may be long.
+  mutating func forgetPassed() {
+    guard case .finishCancelling(var progress) = self else { return }
+    self = .answerSuspended([])
+    progress.passed = []
+    self = .finishCancelling(progress)
+  }
+
+  /// Whether it suspends or resumes graphs, and parts of it are left.
+  var isSuspending: Bool {
+    if case .finishSuspending(let progress) = self { !progress.isComplete } else { false }
+  }
+
   /// Whether parts of it are left.
   var hasParts: Bool {
     switch self {

@@ -42,8 +42,10 @@ extension Scheduler {
   private mutating func finish(_ request: DeferredRequest, into turn: inout SchedulingTurn) {
     switch request.action {
     case .finishCancelling(let progress):
-      // Of many graphs it shows only in the end that none has such an operation.
-      let isNothing = progress.counts.total == 0
+      // Of many graphs it shows only in the end that none has such an operation. That nothing is in
+      // a queue is no error.
+      var isNothing = false
+      if case .selection = progress.search { isNothing = progress.counts.total == 0 }
       turn.answer(
         request.asker,
         isNothing ? .refused(Self.noOperation) : .cancelled(progress.verdicts, progress.counts))

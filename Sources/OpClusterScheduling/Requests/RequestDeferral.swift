@@ -14,15 +14,14 @@ extension Scheduler {
     deferred.append(DeferredRequest(asker: asker, awaiting: awaiting, action: action))
   }
 
-  /// Begins a request in parts. One of each client, and few together: each holds what is left.
+  /// Begins a request in parts. Few together: each holds what is left.
   mutating func deferInParts(
     _ asker: Asker, _ action: DeferredRequest.Action
   ) throws(Refusal) {
-    let isAsking = deferred.contains { $0.asker.peer == asker.peer && $0.action.hasParts }
-    if isAsking || requestsInParts >= Limits.requestsInParts {
+    if requestsInParts >= Limits.requestsInParts {
       throw Refusal(
-        .busy, "a change of many graphs is under way for this client, or some are for others",
-        hint: "ask again", retryAfter: .seconds(1))
+        .busy, "\(requestsInParts) changes of many graphs are under way", hint: "ask again",
+        retryAfter: .seconds(1))
     }
     requestsInParts += 1
     deferred.append(DeferredRequest(asker: asker, awaiting: [], action: action))

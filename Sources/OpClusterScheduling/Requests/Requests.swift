@@ -287,6 +287,7 @@ extension Scheduler {
         .cycle, "this would be a cycle: \(state.shown(cycle: path))", operations: path)
     }
     commit(.dependencyAdded(from: from, to: to, policy), into: &turn)
+    noteEdgeInParts()
     return .now(.effect(true))
   }
 

@@ -8,6 +8,12 @@ extension Scheduler {
   mutating func suspendOrResume(
     _ asker: Asker, _ selection: Selection, _ isSuspended: Bool, into turn: inout SchedulingTurn
   ) throws(Refusal) -> Answer {
+    // Else its later parts would undo this.
+    if deferred.contains(where: { $0.action.isSuspending }) {
+      throw Refusal(
+        .busy, "many graphs are being suspended or resumed", hint: "ask again",
+        retryAfter: .seconds(1))
+    }
     var progress = SuspensionProgress(
       of: try resolveGraphs(selection, by: asker), isSuspended)
     if progress.graphs.count > graphsPerTurn.suspended {

@@ -61,6 +61,7 @@ extension ClusterState {
     if turn.isDurable { lastCommit = turn.commit }
     graphs.freeRetired()
     queues.freeRetired()
+    workers.freeRetired()
   }
 }
 
