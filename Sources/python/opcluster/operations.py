@@ -67,6 +67,8 @@ class Settings:
     cpus: float | None = None
     memory: int = 0
     gpus: float = 0
+    #: Amounts of other resources that workers offer (``opworker --resource NAME=AMOUNT``).
+    resources: Mapping[str, float] = field(default_factory=dict)
     #: The worker's label of this key must have one of the values.
     requirements: Mapping[str, Sequence[str]] = field(default_factory=dict)
     priority: PriorityName = "normal"
@@ -412,24 +414,31 @@ def _unique(name: str, taken: set[str]) -> str:
     return found
 
 
-def resources(cpus: float | None, memory: int, gpus: float) -> words.Resources | None:
+def resources(
+    cpus: float | None, memory: int, gpus: float, others: Mapping[str, float] | None = None
+) -> words.Resources | None:
     """The resources of an operation; None: one processor.
 
     :raises ValueError: for a negative number.
     """
-    if min(1 if cpus is None else cpus, memory, gpus) < 0:
-        raise ValueError("cpus, memory and gpus must not be negative")
-    if cpus in (None, 1) and not memory and not gpus:
+    others = others or {}
+    if min(1 if cpus is None else cpus, memory, gpus, *others.values()) < 0:
+        raise ValueError("amounts of resources must not be negative")
+    if cpus in (None, 1) and not memory and not gpus and not others:
         return None
     return words.Resources(
         cpus=round((1 if cpus is None else cpus) * 10_000),
         memory_bytes=memory,
         gpus=round(gpus * 10_000),
+        custom=[
+            words.NamedAmount(name=name, ten_thousandths=round(amount * 10_000))
+            for name, amount in sorted(others.items())
+        ],
     )
 
 
 def _fill_settings(template: words.Template, settings: Settings) -> None:
-    demand = resources(settings.cpus, settings.memory, settings.gpus)
+    demand = resources(settings.cpus, settings.memory, settings.gpus, settings.resources)
     if demand is not None:
         template.demand.CopyFrom(demand)
     template.requirements.extend(

@@ -10,14 +10,17 @@ import os
 import re
 import shlex
 import threading
+import time
 import uuid
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from opcluster import Cluster, Command, OpClusterError, columns, selections
+from opcluster import Cluster, Command, OpClusterError, columns, events, selections
 from opcluster.cluster import Graph
+from opcluster.conversation import Subscription
 from opcluster.errors import ConnectionFailed, Refused
+from opcluster.operations import PriorityName
 from opcluster.v1 import client_pb2 as client
 from opcluster.v1 import submission_pb2 as words
 from snakemake_interface_common.exceptions import WorkflowError
@@ -30,6 +33,10 @@ from snakemake_interface_executor_plugins.settings import CommonSettings, Execut
 _TRIES = 10
 #: Seconds between two questions for the states of all jobs.
 _PAUSE = 0.5
+#: Seconds after which all states are asked for, whatever was told.
+_FULL_LOOK = 60.0
+#: Rows of one graph that are asked for one by one; more are asked for together.
+_FEW = 16
 #: Bytes that the Snakemake takes which runs a job: its rule's `mem_mb` does not count them.
 _OWN_MEMORY = 200_000_000
 #: What a job needs of our environment; an operation's own is clean.
@@ -44,6 +51,10 @@ _CAUSES = {
     words.FAILURE_CAUSE_LOST: "its worker was lost",
     words.FAILURE_CAUSE_CANNOT_START: "it could not be started",
 }
+
+
+#: The graph of a job's operation, and its index in it.
+_Place = tuple[int, int]
 
 
 @dataclass
@@ -99,8 +110,11 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
             self._cluster.queue(settings.queue) if settings.queue else self._cluster.queue()
         )
         # Snakemake's own list is empty while it is being checked: a Ctrl-C then would miss them.
-        self._places: set[tuple[int, int]] = set()
+        self._places: set[_Place] = set()
         self._places_lock = threading.Lock()
+        self._ends = _Ends(self._cluster)
+        # Users find what one run has submitted by it.
+        self._run = uuid.uuid4().hex[:12]
         self._logs = os.path.abspath(".snakemake/opcluster_logs")
         os.makedirs(self._logs, exist_ok=True)
 
@@ -126,9 +140,12 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
     def _submit(self, commands: Sequence[Command]) -> Graph:
         """Submits them, and again under the same key while nobody answers: never twice."""
         key = uuid.uuid4().hex
+        labels = {"snakemake_run": self._run}
         for attempt in range(_TRIES):
             try:
-                return self._queue.submit(*commands, name="snakemake", key=key)
+                graph = self._queue.submit(*commands, name="snakemake", key=key, labels=labels)
+                self._ends.follow(graph.number)
+                return graph
             except (ConnectionFailed, TimeoutError) as error:
                 if attempt + 1 == _TRIES:
                     raise WorkflowError(f"the jobs were not taken: {error}") from error
@@ -157,7 +174,9 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
             memory=_memory(_number(resources.get("mem_mb"))),
             gpus=float(_number(resources.get("gpus", resources.get("gpu")))),
             timeout=_number(resources.get("runtime")) * 60 or None,
+            resources=_amounts(resources.get("opcluster_resources")),
             requirements=_requirements(resources.get("opcluster_require")),
+            priority=_priority(job.priority),
             labels={"snakemake_job": str(job.jobid)},
         )
         return command, log
@@ -167,23 +186,24 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
     async def check_active_jobs(
         self, active_jobs: Sequence[SubmittedJobInfo]
     ) -> AsyncGenerator[SubmittedJobInfo, None]:
-        """Reports jobs that have ended; yields the others. One question, whatever they are."""
-        ended: dict[tuple[int, int], client.OperationRow] = {}
-        if active_jobs:
-            graphs = {info.aux["place"][0] for info in active_jobs}
-            try:
-                rows = self._cluster.rows(selections.of_graphs(graphs, selections.ENDED))
-                ended = {(row.operation.graph, row.operation.index): row for row in rows}
-            except Refused as error:
-                # Where none has ended yet, nothing matches. A right that is gone stays away.
-                if error.code == "FORBIDDEN":
-                    for info in active_jobs:
-                        self._end(info)
-                        self.report_job_error(info, msg=f"OpCluster does not tell of it: {error}. ")
-                    return
-            except (OpClusterError, TimeoutError) as error:
-                # They run on; it is asked again.
-                self.logger.warning(f"OpCluster does not answer: {error}")
+        """Reports jobs that have ended; yields the others. Costs those that have ended since."""
+        # Snakemake begins to check before `__post_init__` has run.
+        if not active_jobs:
+            return
+        ended: dict[_Place, client.OperationRow] = {}
+        try:
+            ended = self._ends.take({info.aux["place"] for info in active_jobs})
+        except Refused as error:
+            # A right that is gone stays away.
+            if error.code == "FORBIDDEN":
+                for info in active_jobs:
+                    self._end(info)
+                    self.report_job_error(info, msg=f"OpCluster does not tell of it: {error}. ")
+                return
+            self.logger.warning(f"OpCluster does not tell of the jobs: {error}")
+        except (OpClusterError, TimeoutError) as error:
+            # They run on; it is asked again.
+            self.logger.warning(f"OpCluster does not answer: {error}")
         for info in active_jobs:
             row = ended.get(info.aux["place"])
             if row is None:
@@ -220,6 +240,90 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
         self._cluster.close()
 
 
+class _Ends:
+    """What is told of jobs that have ended, until their rows have been read."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._lock = threading.Lock()
+        self._graphs: set[int] = set()
+        self._told: set[_Place] = set()
+        #: When everything is looked at again: told ends do not reach over a coordinator's lives.
+        self._look_at = 0.0
+        subscription = Subscription(
+            selection=self._selection,
+            deliver=self._deliver,
+            renewed=self._look_again,
+            failed=lambda error: self._look_again(),
+            includes_own=True,
+        )
+        cluster.connection.post(lambda: cluster.connection.subscribe(subscription))
+
+    def follow(self, graph: int) -> None:
+        """Also after a new connection."""
+        with self._lock:
+            self._graphs.add(graph)
+
+    def take(self, places: set[_Place]) -> dict[_Place, client.OperationRow]:
+        """The rows of those of these jobs that have ended since.
+
+        :raises OpClusterError: if they cannot be read now; they will be with the next call.
+        """
+        with self._lock:
+            looks = time.monotonic() >= self._look_at
+            told = set(places) if looks else self._told & places
+            self._told -= told
+            self._look_at = time.monotonic() + _FULL_LOOK if looks else self._look_at
+        try:
+            return self._read(told, one_by_one=not looks)
+        except BaseException:
+            with self._lock:
+                self._told |= told
+                if looks:
+                    self._look_at = 0.0
+            raise
+
+    def _read(self, places: set[_Place], one_by_one: bool) -> dict[_Place, client.OperationRow]:
+        """The rows of these that have ended."""
+        by_graph: dict[int, list[int]] = {}
+        for graph, index in sorted(places):
+            by_graph.setdefault(graph, []).append(index)
+        rows: list[client.OperationRow] = []
+        many: list[int] = []
+        for graph, indices in by_graph.items():
+            if one_by_one and len(indices) <= _FEW:
+                handles = [self._cluster.graph(graph).handle(index) for index in indices]
+                rows += [handle.row() for handle in handles]
+            else:
+                many.append(graph)
+        if many:
+            try:
+                rows += self._cluster.rows(selections.of_graphs(many, selections.ENDED))
+            except Refused as error:
+                # Where none has ended yet, nothing matches.
+                if error.code not in ("UNKNOWN_OPERATION", "UNKNOWN_GRAPH"):
+                    raise
+        found = {(row.operation.graph, row.operation.index): row for row in rows}
+        return {place: row for place, row in found.items() if row.is_finished and place in places}
+
+    def _selection(self) -> client.Selection:
+        with self._lock:
+            return selections.of_graphs(self._graphs)
+
+    def _deliver(self, batch: client.EventBatch) -> None:
+        ended = {
+            (event.graph, event.operation)
+            for event in events.decode(batch)
+            if event.kind == "FINISHED" and event.operation is not None
+        }
+        with self._lock:
+            self._told |= ended
+
+    def _look_again(self) -> None:
+        with self._lock:
+            self._look_at = 0.0
+
+
 def _environment() -> dict[str, str]:
     """The variables that a job is given. Folders of PATH that are not absolute are left out: they
     would be others there."""
@@ -244,6 +348,32 @@ def _number(value: Any) -> float:
 def _memory(megabytes: float) -> int:
     """The memory of a job in bytes; 0: it asks for none, and is not limited."""
     return int(megabytes * 1_000_000) + _OWN_MEMORY if megabytes else 0
+
+
+def _priority(number: float) -> PriorityName:
+    """Snakemake's numbers as one of five levels: that of a job that --prioritize names is beyond
+    any number that a rule can have."""
+    if number >= JobExecutorInterface.HIGHEST_PRIORITY:
+        return "very_high"
+    return "high" if number > 0 else "low" if number < 0 else "normal"
+
+
+def _amounts(text: Any) -> dict[str, float]:
+    """``name=amount,name=amount`` as resources that workers offer.
+
+    :raises WorkflowError: for another form.
+    """
+    found: dict[str, float] = {}
+    for part in str(text).split(",") if text else ():
+        name, equals, amount = part.partition("=")
+        try:
+            number = float(amount)
+        except ValueError:
+            number = -1.0
+        if not equals or not name.strip() or not 0 <= number < 1e9:
+            raise WorkflowError(f"opcluster_resources: '{part}' is not NAME=AMOUNT")
+        found[name.strip()] = number
+    return found
 
 
 def _requirements(text: Any) -> dict[str, list[str]]:
