@@ -93,6 +93,8 @@ public enum Limits {
   public static let graphsSuspendedPerTurn = 16_384
   /// Requests at once that need several such turns; each holds what it has still to reach.
   public static let requestsInParts = 16
+  /// Those of one key that may change its own graphs alone.
+  public static let requestsInPartsPerKey = 4
   /// Questions at once of what would not be done again; each holds a graph.
   public static let forecasts = 4
   /// Operations of such a graph, so that the answer is one message,

@@ -215,19 +215,24 @@ import Testing
     #expect(world.scheduler.graphs[UInt32(count)].isSuspended == false)
   }
 
-  // What is added while a part waits for a worker is decided with it.
+  // From a graph that an earlier part has gone through, and that is not meant itself.
   @Test(.checks("S96")) func anEdgeThatComesBetweenTheParts() {
     var world = World(graphsPerTurn: GraphsPerTurn(1))
     for _ in 1...4 { world.ask(.submit(one())) }
-    world.ask(
-      .addDependency(from: operation(3, 0), to: operation(2, 0), .succeeded, allowsCycle: false))
-    world.ask(cancelAll)
+    world.ask(.submit(one(waitingFor: operation(3, 0))))
+    func edge(_ from: UInt32, _ policy: EdgePolicy, _ to: UInt32) -> ClientRequest {
+      .addDependency(from: operation(from, 0), to: operation(to, 0), policy, allowsCycle: false)
+    }
+    world.ask(edge(4, .finished, 3))
+    world.ask(edge(2, .succeeded, 3))
+    let meant = [1, 2, 4].map { Selection.ClosedRangeOfGraphs(GraphID($0), GraphID($0)) }
+    world.ask(.cancel(.selection(Selection(graphs: .numbers(meant))), reason: "", grace: nil))
     let asked = world.lastRequest
-    #expect(world.replies[asked] == nil && world.scheduler.graphs.contains(3))
-    world.ask(
-      .addDependency(from: operation(3, 0), to: operation(1, 0), .succeeded, allowsCycle: false))
+    #expect(world.replies[asked] == nil && !world.scheduler.graphs.contains(4))
+    world.ask(edge(3, .succeeded, 1))
     _ = turns(&world, until: asked)
-    #expect(outcomes(world) == [.cancelled, .cancelled, .cancelled, .cancelled])
+    #expect(world.kinds(1, 0).contains(.isFinished(.cancelled)))
+    #expect(world.kinds(3, 0).contains(.isFinished(.skipped)))
   }
 
   // Whoever wants the opposite waits until the parts are done, and is not overtaken by them.
@@ -240,7 +245,14 @@ import Testing
       return
     }
     #expect(refusal.code == .busy && refusal.retryAfter != nil)
+    // What it has reached, and what it does not mean, may be changed.
+    #expect(world.scheduler.graphs[1].isSuspended)
+    guard case .done = world.ask(.suspendGraphs(.graph(GraphID(1)), false)) else {
+      Issue.record("what was reached could not be resumed")
+      return
+    }
     _ = turns(&world, until: asked)
+    #expect(world.scheduler.graphs[1].isSuspended == false)
     #expect(world.ask(.suspendGraphs(.graph(GraphID(6)), false)) != nil)
     #expect(world.scheduler.graphs[6].isSuspended == false)
   }
@@ -278,5 +290,38 @@ import Testing
     #expect(refusal.code == .busy && refusal.retryAfter != nil)
     for number in 1_000..<(1_000 + UInt64(limit)) { _ = turns(&world, until: number) }
     #expect(world.scheduler.graphs.count == 0 && world.scheduler.requestsInParts == 0)
+  }
+
+  // One key among many takes a part of the places, whatever it asks and over how many connections.
+  @Test(.checks("G29", "S145")) func oneKeyLeavesRoomForOthers() {
+    var world = World(graphsPerTurn: GraphsPerTurn(2))
+    for name in ["eve", "bob"] {
+      for _ in 0..<20 {
+        var submission = one()
+        submission.labels = [Label(key: GraphSubmission.submitterLabel, value: name)]
+        world.ask(.submit(submission))
+      }
+    }
+    let most = UInt64(Limits.requestsInPartsPerKey)
+    let cancel = cancelAll
+    world.step { scheduler, turn in
+      for number in 0...most {
+        scheduler.handle(
+          .client(PeerID(10 + number), RequestID(number + 1_000), cancel,
+            mayChange: .graphs(of: "eve")),
+          into: &turn)
+      }
+      scheduler.handle(
+        .client(PeerID(50), RequestID(2_000), cancel, mayChange: .graphs(of: "bob")),
+        into: &turn)
+    }
+    guard case .refused(let refusal) = world.replies[1_000 + most] else {
+      Issue.record("one past the limit was accepted")
+      return
+    }
+    #expect(refusal.code == .busy)
+    #expect(world.replies[2_000] == nil)
+    _ = turns(&world, until: 2_000)
+    #expect(counts(world, 2_000)?[.cancelled] == 20)
   }
 }

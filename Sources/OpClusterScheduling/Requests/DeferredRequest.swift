@@ -49,9 +49,9 @@ extension DeferredRequest.Action {
     self = .finishCancelling(progress)
   }
 
-  /// Whether it suspends or resumes graphs, and parts of it are left.
-  var isSuspending: Bool {
-    if case .finishSuspending(let progress) = self { !progress.isComplete } else { false }
+  /// Whether it has still to suspend or resume one of these graphs, which ascend.
+  func willChange(anyOf graphs: [GraphID]) -> Bool {
+    if case .finishSuspending(let progress) = self { progress.isLeft(anyOf: graphs) } else { false }
   }
 
   /// Whether parts of it are left.

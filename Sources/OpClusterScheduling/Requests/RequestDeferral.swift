@@ -14,11 +14,16 @@ extension Scheduler {
     deferred.append(DeferredRequest(asker: asker, awaiting: awaiting, action: action))
   }
 
-  /// Begins a request in parts. Few together: each holds what is left.
+  /// Begins a request in parts. Few together, since each holds what is left; fewer of one key that
+  /// may change its own graphs alone, so that it does not keep the others from asking.
   mutating func deferInParts(
     _ asker: Asker, _ action: DeferredRequest.Action
   ) throws(Refusal) {
-    if requestsInParts >= Limits.requestsInParts {
+    let isOwn = asker.mayChange != .allGraphs
+    let ofKey = deferred.count { $0.action.hasParts && $0.asker.mayChange == asker.mayChange }
+    if requestsInParts >= Limits.requestsInParts
+      || (isOwn && ofKey >= Limits.requestsInPartsPerKey)
+    {
       throw Refusal(
         .busy, "\(requestsInParts) changes of many graphs are under way", hint: "ask again",
         retryAfter: .seconds(1))

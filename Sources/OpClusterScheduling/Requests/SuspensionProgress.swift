@@ -18,4 +18,14 @@ struct SuspensionProgress: Sendable {
   }
 
   var isComplete: Bool { next == graphs.count }
+
+  /// Whether one of these was not reached yet; both ascend. Costs both, at most.
+  func isLeft(anyOf others: [GraphID]) -> Bool {
+    var (own, other) = (next, 0)
+    while own < graphs.count, other < others.count {
+      if graphs[own] == others[other] { return true }
+      if graphs[own] < others[other] { own += 1 } else { other += 1 }
+    }
+    return false
+  }
 }

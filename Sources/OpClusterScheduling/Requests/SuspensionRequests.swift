@@ -8,14 +8,14 @@ extension Scheduler {
   mutating func suspendOrResume(
     _ asker: Asker, _ selection: Selection, _ isSuspended: Bool, into turn: inout SchedulingTurn
   ) throws(Refusal) -> Answer {
+    let chosen = try resolveGraphs(selection, by: asker)
     // Else its later parts would undo this.
-    if deferred.contains(where: { $0.action.isSuspending }) {
+    if deferred.contains(where: { $0.action.willChange(anyOf: chosen) }) {
       throw Refusal(
-        .busy, "many graphs are being suspended or resumed", hint: "ask again",
+        .busy, "these graphs are being suspended or resumed", hint: "ask again",
         retryAfter: .seconds(1))
     }
-    var progress = SuspensionProgress(
-      of: try resolveGraphs(selection, by: asker), isSuspended)
+    var progress = SuspensionProgress(of: chosen, isSuspended)
     if progress.graphs.count > graphsPerTurn.suspended {
       try deferInParts(asker, .finishSuspending(progress))
       return .later

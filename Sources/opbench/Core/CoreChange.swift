@@ -8,6 +8,7 @@ enum CoreChange: String, CaseIterable {
   case submit = "an array is submitted"
   case cancel = "a graph is cancelled"
   case chains = "a graph of two arrays, element behind element, is cancelled"
+  case layers = "a graph of layers, each operation behind three, is cancelled"
   case dependents = "the dependents of an operation are cancelled"
   case graphs = "graphs of one operation are cancelled"
   case queue = "what is in a queue is cancelled"
@@ -58,6 +59,9 @@ enum CoreChange: String, CaseIterable {
       chained.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded, match: .sameIndex)]
       _ = world.submit(chained)
       return .requests([.cancel(target, reason: "", grace: nil)])
+    case .layers:
+      _ = world.submit(layers(of: min(1_000, count / 10), count))
+      return .requests([.cancel(target, reason: "", grace: nil)])
     case .dependents, .unblock, .skip, .stop:
       _ = world.submit(fan(count))
       if self == .dependents {
@@ -107,6 +111,20 @@ enum CoreChange: String, CaseIterable {
       return .requests([.operations(declared, after: nil, limit: 1)])
     default: return .requests([cancel])
     }
+  }
+
+  /// Layers of operations, each of which waits for three of the layer before.
+  private func layers(of width: Int, _ count: Int) -> GraphSubmission {
+    var layered = graph([waiting("a", count)])
+    for index in width..<count {
+      let before = index - index % width - width
+      for offset in [0, 7, 19] {
+        layered.elementEdges.from.append(UInt32(before + (index + offset) % width))
+        layered.elementEdges.to.append(UInt32(index))
+        layered.elementEdges.policies.append(.succeeded)
+      }
+    }
+    return layered
   }
 
   /// An operation that the probe has been given, and an array behind it.
