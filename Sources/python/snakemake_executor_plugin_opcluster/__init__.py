@@ -250,11 +250,12 @@ class _Ends:
         self._told: set[_Place] = set()
         #: When everything is looked at again: told ends do not reach over a coordinator's lives.
         self._look_at = 0.0
+        self._pause = _FULL_LOOK
         subscription = Subscription(
             selection=self._selection,
             deliver=self._deliver,
             renewed=self._look_again,
-            failed=lambda error: self._look_again(),
+            failed=self._fail,
             includes_own=True,
         )
         cluster.connection.post(lambda: cluster.connection.subscribe(subscription))
@@ -273,7 +274,8 @@ class _Ends:
             looks = time.monotonic() >= self._look_at
             told = set(places) if looks else self._told & places
             self._told -= told
-            self._look_at = time.monotonic() + _FULL_LOOK if looks else self._look_at
+            if looks:
+                self._look_at = time.monotonic() + self._pause
         try:
             return self._read(told, one_by_one=not looks)
         except BaseException:
@@ -318,6 +320,11 @@ class _Ends:
         }
         with self._lock:
             self._told |= ended
+
+    def _fail(self, error: OpClusterError) -> None:
+        """Nothing is told any more: everything is looked at each time."""
+        self._pause = 0.0
+        self._look_again()
 
     def _look_again(self) -> None:
         with self._lock:
