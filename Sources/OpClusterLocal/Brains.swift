@@ -95,7 +95,7 @@ struct Brains: Sendable {
   init(types: [OperationType], slots: Int, labels: [Label] = [], at now: Instant) {
     self.now = now
     self.types = types
-    scheduler = Scheduler(timing: .withoutSilence, graphsPerTurn: .all)
+    scheduler = Scheduler(timing: .withoutSilence, share: .all)
     var hello = WorkerHello(
       name: Brains.workerName, session: WorkerSession(1),
       capacity: Resources(cpus: ResourceAmount(Int64(slots)), memoryBytes: .max / 4),

@@ -65,6 +65,10 @@ public enum Record: Hashable, Sendable {
   case recomputed(OperationID, output: [UInt8])
   /// Dates the keys of graphs that end in this turn, or ended without a recorded time (G19).
   case keysDated(WallTime)
+  /// From now on one turn does at most this for the ends of operations; 0: no limit.
+  case endStepsLimited(UInt32)
+  /// The ends that earlier turns had no room for were followed further, as far as one turn goes.
+  case endsContinued
   /// The records of these ended graphs are removed.
   case graphsRemoved([GraphID])
 }
@@ -105,6 +109,32 @@ public struct OperationRuns: Hashable, Sendable {
   public var runCount: Int { firsts.count }
   public var operationCount: Int { counts.reduce(0) { $0 + Int($1) } }
   public func run(_ at: Int) -> Range<UInt32> { firsts[at]..<(firsts[at] + counts[at]) }
+  /// Splits off all but the last `count` operations, at least 0: nil if there are no others.
+  /// Expects ascending runs. Costs the runs.
+  public mutating func splitOffAllBut(last count: Int) -> OperationRuns? {
+    var others = OperationRuns(graph: graph)
+    var kept = OperationRuns(graph: graph)
+    var skipped = operationCount - count
+    for at in 0..<runCount {
+      let run = run(at)
+      let low = min(max(skipped, 0), run.count)
+      skipped -= run.count
+      if low > 0 { others.append(first: run.lowerBound, count: UInt32(low)) }
+      if low < run.count {
+        kept.append(first: run.lowerBound + UInt32(low), count: UInt32(run.count - low))
+      }
+    }
+    if others.isEmpty { return nil }
+    self = kept
+    return others
+  }
+
+  /// From the first to behind the last; nil if there are none. Expects ascending runs.
+  public var range: Range<UInt32>? {
+    guard let first = firsts.first else { return nil }
+    return first..<run(runCount - 1).upperBound
+  }
+
   /// Calls `body` with every index, in the order of appending.
   @inlinable public func forEach(_ body: (UInt32) -> Void) {
     for at in 0..<runCount { for index in run(at) { body(index) } }
@@ -267,6 +297,8 @@ public struct Counters: Hashable, Sendable {
   public var lastWorker: UInt32 = 0
   public var lastPlace: UInt64 = 0
   public var lastEvent: UInt64 = 0
+  /// The most that one turn does for the ends of operations (`EndSteps`); 0: no limit.
+  public var endStepsPerTurn: UInt32 = 0
   /// The newest lives, oldest first; at most `Limits.rememberedLives`.
   public var lives: [KnownLife] = []
   public init() {}

@@ -33,7 +33,8 @@ extension Scheduler {
     follow(records)
   }
 
-  /// The facts from which `restore` makes this state again.
+  /// The facts from which `restore` makes this state again. A snapshot for a journal must wait
+  /// while ends are pending, which it would not name.
   public func snapshot() -> [Record] { state.snapshot() }
 
   private mutating func follow(_ records: [Record]) {

@@ -71,7 +71,9 @@ public struct Scheduler: Sendable {
   var aheadPauses = 0
   /// The deferred requests of which parts are left; at most `Limits.requestsInParts`.
   var requestsInParts = 0
-  let graphsPerTurn: GraphsPerTurn
+  let share: TurnShare
+  /// Whether the last turn left ends to this one.
+  var endsWerePending = false
   /// Members that failure policies have yet to end; while there are any, nothing is dispatched
   /// ahead.
   var lingering: [Lingering] = []
@@ -125,13 +127,13 @@ public struct Scheduler: Sendable {
   /// - Parameters:
   ///   - pageBits: The size of the pages in which states of operations are kept, as a power of two,
   ///     0 to 16; nil: the usual one. It changes costs, and no meaning.
-  ///   - graphsPerTurn: The size of the parts in which requests about many graphs are carried out.
+  ///   - share: The size of the parts in which requests about many graphs are carried out, and
+  ///     of those in which ends are followed.
   package init(
-    timing: Timing = Timing(), pageBits: UInt32? = nil,
-    graphsPerTurn: GraphsPerTurn = GraphsPerTurn()
+    timing: Timing = Timing(), pageBits: UInt32? = nil, share: TurnShare = TurnShare()
   ) {
     self.timing = timing
-    self.graphsPerTurn = graphsPerTurn
+    self.share = share
     state = ClusterState(pageBits: min(pageBits ?? CellTable.usualPageBits, 16))
   }
 }
@@ -151,24 +153,6 @@ extension Scheduler {
   var timestamps: [OperationID: Timestamps] { @inline(__always) _read { yield state.timestamps } }
   /// The number of commits so far; the next turn with records is one higher.
   public var lastCommit: CommitIndex { state.lastCommit }
-}
-
-/// How many graphs one turn changes for one request, each at least 1; the simulation has fewer.
-package struct GraphsPerTurn: Sendable {
-  /// Unless more wait for them.
-  var cancelled = Limits.graphsCancelledPerTurn
-  /// Those that it looks at for that.
-  var sought = Limits.graphsSoughtPerTurn
-  var suspended = Limits.graphsSuspendedPerTurn
-
-  package init() {}
-  /// Everything at once: nobody else waits for the turn.
-  package static var all: GraphsPerTurn { GraphsPerTurn(.max) }
-  /// Parts of equal size.
-  package init(_ count: Int) {
-    let count = max(1, count)
-    (cancelled, sought, suspended) = (count, count, count)
-  }
 }
 
 /// The client that waits for an answer.

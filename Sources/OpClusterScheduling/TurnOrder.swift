@@ -20,6 +20,10 @@ extension Scheduler {
     let life = CoordinatorLife(Epoch(counters.epoch.number + 1), number: number)
     commit(.started(life), into: &turn)
     self.mayHaveGoneBack = mayHaveGoneBack
+    followEnds(into: &turn)
+    if counters.endStepsPerTurn != share.endSteps {
+      commit(.endStepsLimited(share.endSteps), into: &turn)
+    }
     // The journal does not date the end of some graphs with keys: their keys count from now on.
     if keys.hasUntimed { commit(.keysDated(turn.wall), into: &turn) }
     exclusivesFrom = mayHaveGoneBack ? turn.now + timing.lost : nil
@@ -52,6 +56,7 @@ extension Scheduler {
     turn.commit = CommitIndex(lastCommit.number + 1)
     missContents(into: &turn)
     endPlacements(into: &turn)
+    if endsWerePending, hasPendingEnds { commit(.endsContinued, into: &turn) }
     applyFailurePolicies(into: &turn)
     continueParts(into: &turn)
     settleDeferred(into: &turn)
@@ -71,6 +76,7 @@ extension Scheduler {
     tellPinChanges(into: &turn)
     replicate(into: &turn)
     if !toldContents.isEmpty { toldContents.removeAll(keepingCapacity: true) }
+    endsWerePending = hasPendingEnds
     turn.sealRecords()
     state.close(&turn)
     conversations.freeRetired()

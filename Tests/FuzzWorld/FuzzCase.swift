@@ -21,7 +21,7 @@ package struct FuzzCase {
   var report = FuzzReport()
   var now = Instant(nanoseconds: 1_000_000_000)
   /// Its pages are small, those of the replica usual.
-  var scheduler = Scheduler(pageBits: 1)
+  var scheduler = Self.smallScheduler
   var turn = SchedulingTurn()
   var replica = FuzzReplica()
   var lastPeer: UInt64 = 0
@@ -237,15 +237,20 @@ package struct FuzzCase {
     for at in workers.indices { apply(.timePassed, to: at) }
   }
 
+  /// Small pages and small parts, so that few operations are many.
+  private static var smallScheduler: Scheduler {
+    Scheduler(pageBits: 1, share: TurnShare(graphs: 2, endSteps: 5))
+  }
+
   /// The coordinator begins a new life from its snapshot: what is said to the old one is stale.
   private mutating func restartSometimes() {
-    guard generator.below(6) == 0 else { return timePasses() }
+    guard generator.below(6) == 0, !scheduler.hasPendingEnds else { return timePasses() }
     let state = scheduler.snapshot()
     do {
       let read = try Wire.decodeRecords(Wire.encode(records: state))
       let commit = scheduler.lastCommit
       if let broken = replica.difference(from: scheduler) { fail(broken) }
-      scheduler = Scheduler(pageBits: 1)
+      scheduler = Self.smallScheduler
       scheduler.restore(read, commit: commit)
       replica.begin(from: read, commit: commit)
     } catch {

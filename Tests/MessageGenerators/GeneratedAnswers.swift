@@ -308,10 +308,12 @@ extension MessageGenerator {
             output: generator.bytes())
         })
     case 34: .recomputed(operation(), output: bytes())
+    case 35: .endStepsLimited(number())
+    case 36: .endsContinued
     default: .restoredCounters(counters())
     }
   }
-  package static let recordKinds = 36
+  package static let recordKinds = 38
 
   package mutating func graphState() -> GraphState {
     var state = GraphState(graph: graph())
@@ -383,6 +385,7 @@ extension MessageGenerator {
     counters.lastWorker = number()
     counters.lastPlace = number()
     counters.lastEvent = number()
+    counters.endStepsPerTurn = number()
     counters.lives = many { generator in
       KnownLife(
         generator.life(), after: CommitIndex(generator.number()), events: generator.number())

@@ -79,6 +79,7 @@ import Testing
     for world in [world, again] {
       var world = world
       world.ask(.cancel(.selection(selection), reason: "", grace: nil))
+      world.followEnds()
       #expect(world.endings.count == 1)
       #expect(world.endings.first?.structure.row.counts[.skipped] == 2 * count)
     }

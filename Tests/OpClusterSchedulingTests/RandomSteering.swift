@@ -73,7 +73,8 @@ enum RandomSteering {
     world.ask(.changeQueue("other", QueueChange(limit: .unlimited, isSuspended: false)))
     world.ask(.suspendGraphs(Selection(graphs: .all), false))
     world.ask(.hold(.selection(Selection(graphs: .all)), false))
-    for number in world.scheduler.graphs.numbers {
+    // Some end as soon as they are let go, or in the turns after.
+    for number in world.scheduler.graphs.numbers where world.scheduler.graphs.contains(number) {
       let graph = world.scheduler.graphs[number]
       for index in 0..<graph.operationCount where graph.cell(index).phase == .declared {
         let id = graph.operation(index)

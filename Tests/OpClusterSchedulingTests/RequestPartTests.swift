@@ -7,8 +7,8 @@ import Testing
 @testable import OpClusterScheduling
 
 @Suite struct RequestParts {
-  private func world(graphs: Int, parts: GraphsPerTurn = GraphsPerTurn()) -> World {
-    var world = World(graphsPerTurn: parts)
+  private func world(graphs: Int, parts: TurnShare = TurnShare()) -> World {
+    var world = World(share: parts)
     world.invariantChecks = .never
     for _ in 0..<graphs { world.ask(.submit(one())) }
     return world
@@ -81,7 +81,7 @@ import Testing
 
   // An older graph waits for a newer one by a late edge, another through a graph that is not meant.
   @Test(.checks("S96", "S97")) func whoWaitsIsCancelledAndNotSkipped() {
-    var world = World(graphsPerTurn: GraphsPerTurn(1))
+    var world = World(share: TurnShare(graphs: 1))
     for _ in 1...4 { world.ask(.submit(one())) }
     world.ask(.submit(one(waitingFor: operation(2, 0))))
     for (from, to) in [(UInt32(4), UInt32(1)), (4, 3), (3, 2)] {
@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test(.checks("S91", "S97")) func whatAWorkerHasIsRecalledOrStopped() throws {
-    var world = World(graphsPerTurn: GraphsPerTurn(1))
+    var world = World(share: TurnShare(graphs: 1))
     world.join("w1", cpus: 3)
     world.workers[0].answersRecalls = false
     for _ in 1...4 { world.ask(.submit(one())) }
@@ -127,7 +127,7 @@ import Testing
 
   // A member that a worker would start on the end of another comes back first.
   @Test(.checks("S96", "S151")) func whatWentAheadComesBackFirst() throws {
-    var world = World(graphsPerTurn: GraphsPerTurn(1))
+    var world = World(share: TurnShare(graphs: 1))
     world.join("w1", cpus: 4)
     world.workers[0].answersRecalls = false
     var chain = GraphSubmission(name: "chain")
@@ -157,7 +157,7 @@ import Testing
   }
 
   @Test(.checks("S97")) func whatEndsBeforeItsPartHasFinished() throws {
-    var world = World(graphsPerTurn: GraphsPerTurn(1))
+    var world = World(share: TurnShare(graphs: 1))
     world.join("w1", cpus: 1)
     for _ in 1...3 { world.ask(.submit(one())) }
     world.start(0, operation(1, 0))
@@ -173,7 +173,7 @@ import Testing
   }
 
   @Test(.checks("S97")) func nothingThatMatchesIsRefused() {
-    var world = world(graphs: 5, parts: GraphsPerTurn(2))
+    var world = world(graphs: 5, parts: TurnShare(graphs: 2))
     var selection = Selection(graphs: .active)
     selection.operation = "no such name"
     world.ask(.cancel(.selection(selection), reason: "", grace: nil))
@@ -217,7 +217,7 @@ import Testing
 
   // From a graph that an earlier part has gone through, and that is not meant itself.
   @Test(.checks("S96")) func anEdgeThatComesBetweenTheParts() {
-    var world = World(graphsPerTurn: GraphsPerTurn(1))
+    var world = World(share: TurnShare(graphs: 1))
     for _ in 1...4 { world.ask(.submit(one())) }
     world.ask(.submit(one(waitingFor: operation(3, 0))))
     func edge(_ from: UInt32, _ policy: EdgePolicy, _ to: UInt32) -> ClientRequest {
@@ -237,7 +237,7 @@ import Testing
 
   // Whoever wants the opposite waits until the parts are done, and is not overtaken by them.
   @Test(.checks("S72")) func aSuspensionInPartsIsNotUndone() {
-    var world = world(graphs: 6, parts: GraphsPerTurn(2))
+    var world = world(graphs: 6, parts: TurnShare(graphs: 2))
     #expect(world.ask(.suspendGraphs(Selection(graphs: .active), true)) == nil)
     let asked = world.lastRequest
     guard case .refused(let refusal) = world.ask(.suspendGraphs(.graph(GraphID(6)), false)) else {
@@ -258,7 +258,7 @@ import Testing
   }
 
   @Test(.checks("S95")) func nothingInAQueueIsNoError() {
-    var world = world(graphs: 5, parts: GraphsPerTurn(2))
+    var world = world(graphs: 5, parts: TurnShare(graphs: 2))
     world.ask(.createQueue(QueueSettings(name: "empty")))
     world.ask(.cancelQueue("empty", reason: ""))
     _ = turns(&world, until: world.lastRequest)
@@ -276,7 +276,7 @@ import Testing
 
   @Test(.checks("S145")) func fewAreUnderWayTogether() {
     let limit = Limits.requestsInParts
-    var world = world(graphs: 40, parts: GraphsPerTurn(2))
+    var world = world(graphs: 40, parts: TurnShare(graphs: 2))
     let requests: [Input] = (0...limit).map {
       .client(PeerID(UInt64(10 + $0)), RequestID(UInt64(1_000 + $0)), cancelAll)
     }
@@ -294,7 +294,7 @@ import Testing
 
   // One key among many takes a part of the places, whatever it asks and over how many connections.
   @Test(.checks("G29", "S145")) func oneKeyLeavesRoomForOthers() {
-    var world = World(graphsPerTurn: GraphsPerTurn(2))
+    var world = World(share: TurnShare(graphs: 2))
     for name in ["eve", "bob"] {
       for _ in 0..<20 {
         var submission = one()

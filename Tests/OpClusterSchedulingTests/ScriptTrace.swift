@@ -100,6 +100,8 @@ struct ScriptTrace {
     case .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .restoredReusable:
       "restored"
     case .keysDated: "keys count from now"
+    case .endStepsLimited(let steps): "a turn follows \(steps) steps of ends"
+    case .endsContinued: "ends continue"
     case .graphsRemoved(let graphs):
       "removed \(graphs.map { "\($0.number)" }.joined(separator: ","))"
     }

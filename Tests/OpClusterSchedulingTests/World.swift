@@ -78,10 +78,9 @@ struct World {
   var turns: [SchedulingTurn]?
 
   init(
-    timing: Timing = Timing(), pageBits: UInt32? = nil,
-    graphsPerTurn: GraphsPerTurn = GraphsPerTurn()
+    timing: Timing = Timing(), pageBits: UInt32? = nil, share: TurnShare = TurnShare()
   ) {
-    scheduler = Scheduler(timing: timing, pageBits: pageBits, graphsPerTurn: graphsPerTurn)
+    scheduler = Scheduler(timing: timing, pageBits: pageBits, share: share)
     beginLife()
   }
 
@@ -138,6 +137,18 @@ struct World {
   mutating func tick(after span: Span, durable: CommitIndex = CommitIndex(.max)) {
     now = now + span
     input(.tick(durable: durable))
+  }
+
+  /// Turns at once until no ends are left to follow. Returns how many.
+  @discardableResult
+  mutating func followEnds() -> Int {
+    var turns = 0
+    while scheduler.hasPendingEnds, turns < 100_000 {
+      guard let next = scheduler.nextDeadline(), next <= now else { break }
+      tick(after: .zero)
+      turns += 1
+    }
+    return turns
   }
 
   @discardableResult

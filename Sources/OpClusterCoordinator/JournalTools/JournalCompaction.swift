@@ -19,7 +19,7 @@ public enum JournalCompaction {
   /// changed.
   ///
   /// - Throws: A `JournalError` (in use, damaged, disk), or a `CoordinatorError` that names a
-  ///   record.
+  ///   record, or says that the journal ends in the middle of ends.
   public static func compact(folder: String) throws -> Report {
     let before = try JournalTools.size(folder: folder)
     _ = try JournalTools.verify(folder: folder, isUnused: true)
@@ -41,6 +41,7 @@ public enum JournalCompaction {
     defer { journal.close() }
     guard recovered.lastSequence > recovered.snapshotSequence ?? 0 else { return }
     let scheduler = try Startup.scheduler(from: recovered, timing: Timing())
+    if scheduler.hasPendingEnds { throw CoordinatorError.endsPending }
     let parts = SnapshotParts(scheduler.snapshot())
     let answer = journal.snapshot(through: recovered.lastSequence, parts: parts.count) { part in
       parts.encoded(part)

@@ -103,6 +103,8 @@ public enum JournalExport {
     case .recomputed(let id, let output): "recomputed operation=\(id) bytes=\(output.count)"
     case .restoredReusable(let outcomes): "restored_reusable count=\(outcomes.count)"
     case .keysDated(let at): "keys_dated at=\(at.milliseconds)"
+    case .endStepsLimited(let steps): "end_steps_limited steps=\(steps)"
+    case .endsContinued: "ends_continued"
     case .graphsRemoved(let graphs):
       "graphs_removed graphs=\(graphs.map { "\($0.number)" }.joined(separator: ","))"
     default: operationText(record)

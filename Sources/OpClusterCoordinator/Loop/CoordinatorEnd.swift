@@ -34,6 +34,9 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
   case unsafeFolder(String)
   /// The settings contradict each other.
   case settings(String)
+  /// The coordinator stopped before all had followed from the ends of operations: a snapshot would
+  /// lose the rest.
+  case endsPending
 
   public var status: Int32 {
     switch self {
@@ -43,6 +46,7 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
     case .open: 70
     case .unsafeFolder: 77
     case .settings: 78
+    case .endsPending: 73
     }
   }
 
@@ -58,6 +62,9 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
       "\(problem); nobody is served, because nobody could be kept out"
     case .unsafeFolder(let problem): problem
     case .settings(let problem): "bad configuration: \(problem)"
+    case .endsPending:
+      "the coordinator stopped while operations were ending; nothing was changed; "
+        + "start it once with this folder, stop it, and try again"
     }
   }
 }

@@ -151,8 +151,9 @@ extension CoordinatorLoop {
   /// Takes the state as a value; the journal's thread encodes and writes it part by part.
   func considerSnapshot() {
     // Not before removed graphs are deleted: after a snapshot nothing records that they must be.
+    // Nor before pending ends are followed, which a snapshot does not name.
     guard commits.snapshots.isDue, commits.unappended == nil, !commits.isClosed,
-      commits.forgetting.isEmpty
+      commits.forgetting.isEmpty, !scheduler.hasPendingEnds
     else { return }
     let parts = SnapshotParts(scheduler.snapshot())
     let size = SnapshotSize()

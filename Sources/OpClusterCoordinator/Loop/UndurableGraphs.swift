@@ -106,6 +106,8 @@ extension Record {
       .everywhere
     // The end of the operation is told by its own fact.
     case .madeReusable, .recomputed: .nowhere
+    // Each operation that ends has an event.
+    case .endsContinued, .endStepsLimited: .nowhere
     }
   }
 }

@@ -255,18 +255,22 @@ extension Scheduler {
     var open: UInt32 = 0
     graph.forEachDependency(of: index) { on, _ in if state.knownEnding(of: on) == nil { open += 1 }
     }
-    let isClear = open == 0 && graph.stages[stage].gates == 0
+    let isClear = open == 0 && cell.blockers == 0 && graph.stages[stage].gates == 0
     // A late edge on a running operation is not stored, and a cancelled one ignores its edges
-    // (S36).
-    if cell.blockers != open, cell.phase != .executing, !cell.isCancelled {
+    // (S36). An end of which not all has followed may still block others.
+    let isCounted = hasPendingEnds ? cell.blockers >= open : cell.blockers == open
+    if !isCounted, cell.phase != .executing, !cell.isCancelled {
       return "\(name): \(cell.blockers) blockers, found \(open)"
+    }
+    if cell.isImpossible, !hasPendingEnds {
+      return "\(name) is to be skipped, and in no list of ends"
     }
     if cell.isHeld, cell.isCancelled || (cell.phase != .declared && cell.phase != .waiting) {
       return "\(name) is held and \(cell.phase)"
     }
     switch cell.phase {
     // The invariant that matters most: nothing waits for nothing, or it would wait for ever.
-    case .waiting where isClear && !cell.isHeld && !cell.isCancelled:
+    case .waiting where isClear && !cell.isHeld && !cell.isCancelled && !cell.isImpossible:
       if standsFree(graph, stage, index) { return "\(name) waits for nothing" }
       return cell.worker == 0 ? nil : "\(name) waits but worker \(cell.worker) has it"
     case .ready where !isClear && !cell.isCancelled: return "\(name) is ready but blocked"

@@ -4,8 +4,11 @@
 import OpClusterModel
 
 extension Scheduler {
-  /// Applies the policies of every graph in which an operation failed since the last call.
+  /// Applies the policies of every graph in which an operation failed since the last call. Not
+  /// before all has followed from the failures: what they make impossible is skipped and not
+  /// cancelled (S23).
   mutating func applyFailurePolicies(into turn: inout SchedulingTurn) {
+    if hasPendingEnds { return }
     if state.failedGraphs.isEmpty, lingering.isEmpty { return }
     endLingering(into: &turn)
     for id in state.takeFailedGraphs() where graphs.contains(id.number) {

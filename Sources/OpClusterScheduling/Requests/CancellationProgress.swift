@@ -24,6 +24,8 @@ struct CancellationProgress: Sendable {
   let grace: Span?
   let search: Search
   private var left: Graphs
+  /// The first operations of a graph of which the last ones were taken.
+  private var rest: OperationRuns?
   /// Graphs among them that were reached out of turn; few.
   private var takenEarly: Set<GraphID> = []
   /// Graphs that a part has gone through for those that wait for them.
@@ -48,7 +50,7 @@ struct CancellationProgress: Sendable {
   }
 
   var isComplete: Bool {
-    if waiting != nil { return false }
+    if waiting != nil || rest != nil { return false }
     return switch left {
     case .listed(let runs): runs.isEmpty
     case .upTo(let number): number == 0
@@ -74,8 +76,16 @@ struct CancellationProgress: Sendable {
     counts.move(ids.count, from: .executing, to: .cancelled)
   }
 
-  /// Takes the newest graph that is left. Costs the graphs that have ended since.
+  /// Keeps the operations of the graph that was taken last for the next part.
+  mutating func putBack(_ runs: OperationRuns) { rest = runs }
+
+  /// Takes the newest graph that is left, or what was put back. Costs the graphs that have ended
+  /// since.
   mutating func takeNewest(of graphs: Registry<Graph>) -> OperationRuns? {
+    if let runs = rest {
+      rest = nil
+      return runs
+    }
     while let runs = nextNewest(of: graphs) {
       if takenEarly.remove(runs.graph) == nil { return runs }
     }

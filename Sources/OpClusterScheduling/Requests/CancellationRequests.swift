@@ -13,7 +13,7 @@ extension Scheduler {
       let members = try resolve(target, by: asker)
       return try cancel(asker, request, members, reason, grace, into: &turn)
     }
-    if selection.meansAllGraphs, graphs.count > graphsPerTurn.sought,
+    if selection.meansAllGraphs, graphs.count > share.graphsSought,
       asker.mayChange == .allGraphs
     {
       let progress = CancellationProgress(
@@ -22,7 +22,7 @@ extension Scheduler {
       return try cancelInParts(asker, progress)
     }
     let chosen = try resolveGraphs(selection, by: asker)
-    if chosen.count > graphsPerTurn.sought {
+    if chosen.count > share.graphsSought {
       let progress = CancellationProgress(
         of: .listed(chosen.map { OperationRuns(graph: $0) }),
         by: .selection(OperationFilter(selection)), gone: [], reason: .request(reason),
@@ -39,7 +39,7 @@ extension Scheduler {
     into turn: inout SchedulingTurn
   ) throws(Refusal) -> Answer {
     let queue = try queue(named: name)
-    if graphs.count > graphsPerTurn.sought, asker.mayChange == .allGraphs {
+    if graphs.count > share.graphsSought, asker.mayChange == .allGraphs {
       let progress = CancellationProgress(
         of: .upTo(counters.lastGraph), by: .queue(queue), gone: [], reason: .request(reason),
         grace: nil)
@@ -50,8 +50,22 @@ extension Scheduler {
     return try cancel(asker, request, members, reason, nil, into: &turn)
   }
 
-  /// Whether a cancellation of so many graphs goes in parts.
-  private func isMany(_ graphs: Int) -> Bool { graphs > graphsPerTurn.cancelled }
+  /// Whether a cancellation goes in parts.
+  private func isMany(_ members: [OperationRuns]) -> Bool {
+    if members.count > share.graphsCancelled { return true }
+    return members.reduce(0) { $0 + singles(in: $1) } > share.operationsCancelled
+  }
+
+  /// How many of these change one by one, at most: not the elements of arrays without edges of
+  /// their own.
+  private func singles(in runs: OperationRuns) -> Int {
+    guard graphs.contains(runs.graph.number) else { return 0 }
+    let graph = runs.graph.number
+    let most =
+      graphs[graph].dependencies.isEmpty
+      ? graphs[graph].stages.count : Int(graphs[graph].operationCount)
+    return min(runs.operationCount, most)
+  }
 
   /// Cancels the members: those of few graphs in one fact (S96, S97). The reply names at most
   /// `Limits.rowsPerReply` verdicts and counts all.
@@ -62,7 +76,7 @@ extension Scheduler {
     var progress = CancellationProgress(
       of: .listed(members.runs), by: .none, gone: members.gone, reason: .request(reason),
       grace: grace)
-    if isMany(members.runs.count) { return try cancelInParts(asker, progress) }
+    if isMany(members.runs) { return try cancelInParts(asker, progress) }
     try check(progress.reason)
     let ahead = members.runs.flatMap { runs in aheadOfRunning(runs) }
     if !ahead.isEmpty {
@@ -124,16 +138,26 @@ extension Scheduler {
     return []
   }
 
-  /// Takes the newest graphs that are left. Costs the graphs it looks at, and their members.
+  /// Takes the newest graphs that are left. Of a graph with more operations than one part cancels
+  /// it takes the last ones: what waits for them is behind them. Costs the graphs it looks at, and
+  /// their members.
   private func takePart(_ progress: inout CancellationProgress) -> [OperationRuns] {
     var part: [OperationRuns] = []
-    var sought = 0
-    while part.count < graphsPerTurn.cancelled, sought < graphsPerTurn.sought,
-      let next = progress.takeNewest(of: graphs)
+    var (sought, cancelled) = (0, 0)
+    while part.count < share.graphsCancelled, sought < share.graphsSought,
+      cancelled < share.operationsCancelled, let next = progress.takeNewest(of: graphs)
     {
       sought += 1
-      let runs = members(next, progress.search)
-      if !runs.isEmpty { part.append(runs) }
+      var runs = members(next, progress.search)
+      if runs.isEmpty { continue }
+      if singles(in: runs) > share.operationsCancelled - cancelled,
+        graphs[runs.graph.number].edgesAscend,
+        let rest = runs.splitOffAllBut(last: share.operationsCancelled - cancelled)
+      {
+        progress.putBack(rest)
+      }
+      cancelled += singles(in: runs)
+      part.append(runs)
     }
     return part
   }
@@ -169,15 +193,16 @@ extension Scheduler {
     for at in deferred.indices { deferred[at].action.forgetPassed() }
   }
 
-  /// What of a graph is to be cancelled.
+  /// What of a graph, or of some of its operations, is to be cancelled by now.
   private func members(
     _ runs: OperationRuns, _ search: CancellationProgress.Search
   ) -> OperationRuns {
     guard graphs.contains(runs.graph.number) else { return runs }
+    let range = runs.range ?? 0..<graphs[runs.graph.number].operationCount
     return switch search {
     case .none: runs
-    case .selection(let filter): members(of: runs.graph, filter)
-    case .queue(let queue): state.members(of: queue, in: runs.graph.number)
+    case .selection(let filter): members(of: runs.graph, filter, in: range)
+    case .queue(let queue): state.members(of: queue, in: runs.graph.number, range)
     }
   }
 
@@ -236,11 +261,11 @@ extension Scheduler {
 
   /// The operations that workers hold ahead of time behind these members (S151). Looks at each
   /// span of members and its edges. Graphs without edges between single operations are left out at
-  /// once, since nothing of them goes ahead.
+  /// once, since nothing of them goes ahead, and those of which no worker has anything.
   private func aheadOfRunning(_ runs: OperationRuns) -> [OperationID] {
-    guard graphs.contains(runs.graph.number), !graphs[runs.graph.number].dependents.isEmpty else {
-      return []
-    }
+    guard graphs.contains(runs.graph.number), graphs[runs.graph.number].inFlight > 0,
+      !graphs[runs.graph.number].dependents.isEmpty
+    else { return [] }
     var found: [OperationID] = []
     graphs.forEachSpan(of: runs) { span in
       let cell = graphs[span.graph.number].cell(span.first)

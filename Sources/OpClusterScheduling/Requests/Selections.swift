@@ -88,10 +88,21 @@ extension Scheduler {
 
   /// The operations of a living graph that a filter selects.
   func members(of graph: GraphID, _ filter: OperationFilter) -> OperationRuns {
+    members(of: graph, filter, in: 0..<graphs[graph.number].operationCount)
+  }
+
+  /// Those in a range of indices. Costs the stages behind its beginning until its end, and its
+  /// spans.
+  func members(
+    of graph: GraphID, _ filter: OperationFilter, in wanted: Range<UInt32>
+  ) -> OperationRuns {
     var runs = OperationRuns(graph: graph)
-    filter.forEachSelectedRange(of: LivingGraphView(graph, state)) { range in
-      runs.append(first: range.lowerBound, count: UInt32(range.count))
-      return true
+    filter.forEachSelectedRange(
+      of: LivingGraphView(graph, state), from: wanted.lowerBound
+    ) { range in
+      let range = range.clamped(to: wanted)
+      if !range.isEmpty { runs.append(first: range.lowerBound, count: UInt32(range.count)) }
+      return range.upperBound < wanted.upperBound
     }
     return runs
   }

@@ -16,7 +16,7 @@ extension Scheduler {
         retryAfter: .seconds(1))
     }
     var progress = SuspensionProgress(of: chosen, isSuspended)
-    if progress.graphs.count > graphsPerTurn.suspended {
+    if progress.graphs.count > share.graphsSuspended {
       try deferInParts(asker, .finishSuspending(progress))
       return .later
     }
@@ -34,7 +34,7 @@ extension Scheduler {
   mutating func continueSuspension(
     _ progress: inout SuspensionProgress, into turn: inout SchedulingTurn
   ) -> [OperationID] {
-    let part = progress.graphs[progress.next...].prefix(graphsPerTurn.suspended)
+    let part = progress.graphs[progress.next...].prefix(share.graphsSuspended)
     progress.next += part.count
     for graph in part {
       // It may have ended since the request.

@@ -18,6 +18,9 @@ struct ClusterState: Sendable {
   var keys = SubmissionKeys()
   /// The number of commits so far; the next turn with records is one higher.
   var lastCommit = CommitIndex(0)
+  /// What has yet to follow from ends, since a turn had no room for more. Not in snapshots, which
+  /// wait until it is empty.
+  var pendingEnds = EndList()
 
   // Derived from the above
   /// Looked up, never iterated.

@@ -65,9 +65,9 @@ struct EdgeTable: Sendable {
     return (index == 0 ? 0 : Int(ends[Int(index) - 1]))..<Int(ends[Int(index)])
   }
 
-  /// Whether any of these operations has an edge. Costs the same for any number.
-  func hasEdges(of indices: Range<UInt32>) -> Bool {
-    range(of: indices.lowerBound).lowerBound < range(of: indices.upperBound - 1).upperBound
+  /// The positions of the edges of these operations, at least one. Costs the same for any number.
+  func range(of indices: Range<UInt32>) -> Range<Int> {
+    range(of: indices.lowerBound).lowerBound..<range(of: indices.upperBound - 1).upperBound
   }
   subscript(position: Int) -> PackedEdge { targets[position] }
 }

@@ -17,6 +17,9 @@ struct Graph: Blankable {
   var dependents: EdgeTable
   /// The dependencies of each operation, in order of addition.
   var dependencies: EdgeTable
+  /// Whether every edge within the graph leads to a higher index, late ones included: what waits
+  /// for an operation is then behind it.
+  var edgesAscend = true
   /// Operations of other graphs that wait for one of this graph.
   var externalDependents: [UInt32: [ExternalDependent]] = [:]
   /// Dependencies beyond the table: on other graphs, and late ones.

@@ -10,6 +10,8 @@ struct LoweredEdges {
   var groupEdges: [GroupEdge] = []
   var dependents = EdgeTable()
   var dependencies = EdgeTable()
+  /// Whether every edge leads to a higher index.
+  var ascend = true
 
   /// Drops duplicates (S30). Expects an admitted submission. Costs the edges, times the logarithm
   /// of the templates if templates are connected, and the operations; a set of all pairs lives as
@@ -46,6 +48,8 @@ struct LoweredEdges {
     var pairs: Set<UInt64> = []
     pairs.reserveCapacity(edges.count)
     edges.keep { from, to, _ in pairs.insert(UInt64(from) << 32 | UInt64(to)).inserted }
+    ascend =
+      zip(edges.from, edges.to).allSatisfy { $0 < $1 } && groupEdges.allSatisfy { $0.from < $0.to }
     dependencies = EdgeTable(
       operations: Int(firsts[firsts.count - 1]), keys: edges.to, values: edges.from, edges: edges)
     dependents = dependencies.inverted(operations: Int(firsts[firsts.count - 1]))

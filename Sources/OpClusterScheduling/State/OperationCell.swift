@@ -51,6 +51,9 @@ struct OperationCell: Equatable, Sendable {
     static let pinned = Flags(rawValue: 0x200)
     /// Between two attempts, in its back-off.
     static let backingOff = Flags(rawValue: 0x400)
+    /// An edge of it can no longer be met: it is in a list of ends, and is skipped when its turn
+    /// comes. It must not become ready meanwhile.
+    static let impossible = Flags(rawValue: 0x800)
 
     /// The flags in snapshots; all within the low byte.
     static let durable: Flags = [.cancelled, .ahead, .changed, .retrying, .held, .timed]
@@ -71,6 +74,7 @@ struct OperationCell: Equatable, Sendable {
   var isCancelled: Bool { flags.contains(.cancelled) }
   var isHeld: Bool { flags.contains(.held) }
   var isTimed: Bool { flags.contains(.timed) }
+  var isImpossible: Bool { flags.contains(.impossible) }
   /// Assigned: a worker was given it and has not reported its start.
   var isAssigned: Bool {
     phase == .dispatched || (phase == .executing && worker != 0 && flags.contains(.retrying))
@@ -81,7 +85,7 @@ struct OperationCell: Equatable, Sendable {
   /// Whether it stands in line for a worker.
   var isInLine: Bool {
     (phase == .ready || (phase == .executing && worker == 0 && !flags.contains(.backingOff)))
-      && !isCancelled && !flags.contains(.pinned)
+      && !isCancelled && !isImpossible && !flags.contains(.pinned)
   }
 
   /// The state word for people.

@@ -43,10 +43,19 @@ extension ClusterState {
 
   /// Those of one living graph.
   func members(of queue: QueueID, in graph: UInt32) -> OperationRuns {
+    members(of: queue, in: graph, 0..<graphs[graph].operationCount)
+  }
+
+  /// Those of them in a range of indices. Costs its stages, and its spans.
+  func members(of queue: QueueID, in graph: UInt32, _ wanted: Range<UInt32>) -> OperationRuns {
     var runs = OperationRuns(graph: GraphID(graph))
-    for stage in graphs[graph].stages.indices {
+    var rest = wanted
+    while let first = rest.first {
+      let stage = graphs[graph].stageNumber(of: first)
+      let part = rest.clamped(to: graphs[graph].stages[stage].indices)
+      rest = part.upperBound..<rest.upperBound
       if graphs[graph].enqueuedIn.isEmpty, graphs[graph].stages[stage].queue != queue { continue }
-      graphs[graph].forEachSpan(in: graphs[graph].stages[stage].indices) { span in
+      graphs[graph].forEachSpan(in: part) { span in
         guard graphs[graph].queue(of: span.first, stage: stage) == queue else { return }
         let phase = graphs[graph].cell(span.first).phase
         if phase != .finished && phase != .declared { runs.append(span) }

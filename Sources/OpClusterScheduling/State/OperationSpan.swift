@@ -7,7 +7,7 @@ import OpClusterModel
 /// Neighbouring operations of one stage whose cells are equal and whose places follow each other;
 /// often one operation. No worker has more than one of a span, since whoever is handed over gets a
 /// cell of its own.
-struct OperationSpan: Equatable, Sendable {
+struct OperationSpan: Comparable, Sendable {
   var graph: GraphID
   var first: UInt32
   /// At least 1.
@@ -25,6 +25,10 @@ struct OperationSpan: Equatable, Sendable {
   /// One of them alone.
   func only(_ index: UInt32) -> OperationSpan {
     OperationSpan(graph: graph, range: index..<(index + 1), stage: stage)
+  }
+
+  static func < (a: Self, b: Self) -> Bool {
+    a.id == b.id ? a.count < b.count : a.id < b.id
   }
 
   init(graph: GraphID, range: Range<UInt32>, stage: Int) {

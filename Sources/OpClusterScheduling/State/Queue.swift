@@ -1,5 +1,6 @@
 // One queue: its settings, its counts, its line and its barriers.
 
+import HeapModule
 import OpClusterModel
 
 struct Queue: Watchable {
@@ -25,7 +26,7 @@ struct Queue: Watchable {
   /// barriers.
   var segments: [Segment] = [Segment()]
   /// Cancelled operations that finish when the queue resumes (S75).
-  var cancelledMembers: [OperationSpan] = []
+  var cancelledMembers: Heap<OperationSpan> = []
 
   static var blank: Queue { Queue(id: QueueID(0), settings: QueueSettings(name: "")) }
 

@@ -109,9 +109,10 @@ extension ClusterState {
   }
 
   mutating func releaseClasses(of graph: Graph) {
-    for stage in graph.stages {
-      classes.release(stage.demandClass)
-      if let own = stage.ownClass { classes.release(own) }
+    // By index here: a stage is large to copy, and there may be 200,000.
+    for at in graph.stages.indices {
+      classes.release(graph.stages[at].demandClass)
+      if let own = graph.stages[at].ownClass { classes.release(own) }
     }
   }
 }

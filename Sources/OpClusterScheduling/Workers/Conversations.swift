@@ -18,6 +18,7 @@ extension Scheduler {
     case .report(let report): take(report, from: worker, peer, into: &turn)
     case .logChunk: break
     case .goodbye(let lastReport):
+      followEnds(atWorker: worker, into: &turn)
       if lastReport > conversations[worker.number].reportTaken {
         // A report did not arrive, which may have told of starts. The others simply run again.
         for id in mayHaveStarted(worker) where state.runsOnce(id) {
@@ -350,6 +351,7 @@ extension Scheduler {
 
   /// Declares a worker lost, because its lease has expired.
   mutating func lose(_ worker: WorkerID, into turn: inout SchedulingTurn) {
+    followEnds(atWorker: worker, into: &turn)
     for id in mayHaveStarted(worker) { commit(.executing, id, into: &turn) }
     noteDown(workers[worker.number], turn)
     commit(.workerLost(worker), into: &turn)

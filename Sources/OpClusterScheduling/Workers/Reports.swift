@@ -98,6 +98,7 @@ extension Scheduler {
   ) -> MeasuredEnd {
     let id = entry.attempt.operation
     if case .cancelTaken = entry { return .none }
+    followEnds(before: id, into: &turn)
     guard isCurrent(entry.attempt, worker) else {
       turnAway(entry.attempt, of: worker, into: &turn)
       return .none

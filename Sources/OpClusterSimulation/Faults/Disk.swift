@@ -141,11 +141,11 @@ struct Disk: Sendable {
   /// Recovers a scheduler for a new life. An incomplete turn at the end was never durable, and is
   /// dropped; a damaged one in the middle means that the disk cannot be trusted (G5, G6).
   func recover(
-    _ timing: Timing, pageBits: UInt32, graphsPerTurn: GraphsPerTurn
+    _ timing: Timing, pageBits: UInt32, share: TurnShare
   ) throws(JournalDamage) -> Scheduler {
     try verify()
     var scheduler = Scheduler(
-      timing: timing, pageBits: pageBits, graphsPerTurn: graphsPerTurn)
+      timing: timing, pageBits: pageBits, share: share)
     if let snapshot {
       scheduler.restore(try Disk.decode(snapshot, snapshotCommit), commit: snapshotCommit)
     }

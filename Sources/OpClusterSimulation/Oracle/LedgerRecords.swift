@@ -24,7 +24,9 @@ extension ShadowLedger {
     departed = Set(
       records.compactMap { if case .workerLeft(let worker) = $0 { worker.number } else { nil } })
     let hasDispatches = records.contains { if case .dispatched = $0 { true } else { false } }
-    let isOrdered = hasDispatches && !isSteered && !hasUnableWorkers
+    // What pending ends unblock stands in no line yet.
+    let hasPendingEnds = records.contains(.endsContinued)
+    let isOrdered = hasDispatches && !isSteered && !hasUnableWorkers && !hasPendingEnds
     let eligible = isOrdered ? eligibleOperations() : []
     for record in records { take(record) }
     for run in events { run.forEach { take($0) } }
@@ -102,7 +104,7 @@ extension ShadowLedger {
       }
     case .started, .workerDraining, .workerSetAside, .workerResumed, .restoredGraph,
       .restoredEnding, .restoredCounters, .restoredKeys, .keysDated, .graphsRemoved,
-      .madeReusable, .restoredReusable, .recomputed:
+      .endStepsLimited, .endsContinued, .madeReusable, .restoredReusable, .recomputed:
       break
     }
   }

@@ -43,7 +43,7 @@ public enum Mutant: String, Sendable, CaseIterable {
   case unreadContent, uncountedLosses, levelledPriorities
   case hastyPolicies, unspokenOrders, blamedWelcomes, believedMarks, forgottenPools,
     repeatedStops, deafSleepers, releasedWhileNeeded, endlessPatience, notRetained,
-    recklessLineage, desertedLineage, forsakenDeliveries
+    recklessLineage, desertedLineage, forsakenDeliveries, impossibleStarts, hurriedReports
 
   // In the execution core, see `ExecutionBug` there
   case staleKept, forgottenAttempts, startsWithoutLease, unmetInputs, lateReleases
@@ -59,7 +59,8 @@ public enum Mutant: String, Sendable, CaseIterable {
       .staleReadiness, .unreadContent, .uncountedLosses, .levelledPriorities, .hastyPolicies,
       .unspokenOrders, .blamedWelcomes, .believedMarks, .forgottenPools, .repeatedStops,
       .deafSleepers, .releasedWhileNeeded, .endlessPatience, .notRetained,
-      .recklessLineage, .desertedLineage, .forsakenDeliveries:
+      .recklessLineage, .desertedLineage, .forsakenDeliveries, .impossibleStarts,
+      .hurriedReports:
       "scheduling"
     case .staleKept, .forgottenAttempts, .startsWithoutLease, .unmetInputs, .lateReleases:
       "execution"

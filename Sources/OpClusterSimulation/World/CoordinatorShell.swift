@@ -17,7 +17,7 @@ extension World {
     guard !coordinator.isUp, expectNothingMissing() else { return }
     do {
       coordinator.scheduler = try coordinator.disk.recover(
-        timing, pageBits: pageBits, graphsPerTurn: graphsPerTurn)
+        timing, pageBits: pageBits, share: share)
     } catch {
       return fail("I10", "the journal cannot be read: \(error)")
     }
@@ -262,7 +262,7 @@ extension World {
 
   /// At any moment, not only when a real coordinator would take one.
   func takeSnapshot() {
-    guard coordinator.isUp else { return }
+    guard coordinator.isUp, !coordinator.scheduler.hasPendingEnds else { return }
     note(.snapshot, coordinator.scheduler.lastCommit.number) { "snapshot" }
     coordinator.disk.write(
       snapshot: coordinator.scheduler.snapshot(), commit: coordinator.scheduler.lastCommit)

@@ -74,8 +74,12 @@ final class World {
   /// The size of the pages of operations' states: mostly small, so that few operations change
   /// together. The shadow has the usual ones, and must come to the same.
   var pageBits: UInt32 { UInt32(seed % 4) }
-  /// Mostly so few that a cancellation takes several turns.
-  var graphsPerTurn: GraphsPerTurn { GraphsPerTurn(Int(1 + seed % 5)) }
+  /// Mostly so few that a cancellation, and what follows from an end, takes several turns.
+  var share: TurnShare {
+    TurnShare(
+      graphs: Int(1 + seed % 5), operations: Int(1 + seed % 3),
+      endSteps: seed % 3 == 0 ? Limits.endStepsPerTurn : UInt32(1 + seed % 11))
+  }
 
   // Progress:
   var isHealed = false

@@ -408,6 +408,24 @@ nonisolated struct ProtoFacts: Sendable {
     set {body = .recomputed(newValue)}
   }
 
+  /// From now on one turn does at most this for the ends of operations; 0: no limit.
+  var endStepsLimited: UInt32 {
+    get {
+      if case .endStepsLimited(let v)? = body {return v}
+      return 0
+    }
+    set {body = .endStepsLimited(newValue)}
+  }
+
+  /// The ends for which earlier turns had no room were followed further; always true.
+  var endsContinued: Bool {
+    get {
+      if case .endsContinued(let v)? = body {return v}
+      return false
+    }
+    set {body = .endsContinued(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -461,6 +479,10 @@ nonisolated struct ProtoFacts: Sendable {
     /// Of snapshots.
     case restoredReusable(ProtoReusableOutcomes)
     case recomputed(ProtoRecomputed)
+    /// From now on one turn does at most this for the ends of operations; 0: no limit.
+    case endStepsLimited(UInt32)
+    /// The ends for which earlier turns had no room were followed further; always true.
+    case endsContinued(Bool)
 
   }
 
@@ -1264,6 +1286,8 @@ nonisolated struct ProtoCounters: Sendable {
 
   var eventsBefore: [UInt64] = []
 
+  var endStepsPerTurn: UInt32 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1309,7 +1333,7 @@ nonisolated extension ProtoTurn: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Facts"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{3}graphs_removed\0\u{3}worker_set_aside\0\u{3}worker_resumed\0\u{3}cancelled_graphs\0\u{3}made_reusable\0\u{3}restored_reusable\0\u{1}recomputed\0\u{c}\u{15}\u{1}\u{c}(\u{18}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{3}graphs_removed\0\u{3}worker_set_aside\0\u{3}worker_resumed\0\u{3}cancelled_graphs\0\u{3}made_reusable\0\u{3}restored_reusable\0\u{1}recomputed\0\u{3}end_steps_limited\0\u{3}ends_continued\0\u{c}\u{15}\u{1}\u{c}*\u{16}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1781,6 +1805,22 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .recomputed(v)
         }
       }()
+      case 40: try {
+        var v: UInt32?
+        try decoder.decodeSingularUInt32Field(value: &v)
+        if let v = v {
+          if self.body != nil {try decoder.handleConflictingOneOf()}
+          self.body = .endStepsLimited(v)
+        }
+      }()
+      case 41: try {
+        var v: Bool?
+        try decoder.decodeSingularBoolField(value: &v)
+        if let v = v {
+          if self.body != nil {try decoder.handleConflictingOneOf()}
+          self.body = .endsContinued(v)
+        }
+      }()
       default: break
       }
     }
@@ -1943,6 +1983,14 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     case .recomputed?: try {
       guard case .recomputed(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 39)
+    }()
+    case .endStepsLimited?: try {
+      guard case .endStepsLimited(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 40)
+    }()
+    case .endsContinued?: try {
+      guard case .endsContinued(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 41)
     }()
     case nil: break
     }
@@ -3227,7 +3275,7 @@ nonisolated extension ProtoKeptKeys: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension ProtoCounters: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Counters"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}epoch\0\u{3}last_graph\0\u{3}last_queue\0\u{3}last_worker\0\u{3}last_place\0\u{3}last_event\0\u{3}life_epochs\0\u{3}life_numbers\0\u{3}commits_before\0\u{3}events_before\0\u{c}\u{b}\u{5}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}epoch\0\u{3}last_graph\0\u{3}last_queue\0\u{3}last_worker\0\u{3}last_place\0\u{3}last_event\0\u{3}life_epochs\0\u{3}life_numbers\0\u{3}commits_before\0\u{3}events_before\0\u{3}end_steps_per_turn\0\u{c}\u{c}\u{4}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3245,6 +3293,7 @@ nonisolated extension ProtoCounters: SwiftProtobuf.Message, SwiftProtobuf._Messa
       case 8: try { try decoder.decodeRepeatedFixed64Field(value: &self.lifeNumbers) }()
       case 9: try { try decoder.decodeRepeatedUInt64Field(value: &self.commitsBefore) }()
       case 10: try { try decoder.decodeRepeatedUInt64Field(value: &self.eventsBefore) }()
+      case 11: try { try decoder.decodeSingularUInt32Field(value: &self.endStepsPerTurn) }()
       default: break
       }
     }
@@ -3281,6 +3330,9 @@ nonisolated extension ProtoCounters: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if !self.eventsBefore.isEmpty {
       try visitor.visitPackedUInt64Field(value: self.eventsBefore, fieldNumber: 10)
     }
+    if self.endStepsPerTurn != 0 {
+      try visitor.visitSingularUInt32Field(value: self.endStepsPerTurn, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3295,6 +3347,7 @@ nonisolated extension ProtoCounters: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if lhs.lifeNumbers != rhs.lifeNumbers {return false}
     if lhs.commitsBefore != rhs.commitsBefore {return false}
     if lhs.eventsBefore != rhs.eventsBefore {return false}
+    if lhs.endStepsPerTurn != rhs.endStepsPerTurn {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -176,6 +176,8 @@ extension ProtoFacts {
     case .restoredCounters(let counters): restoredCounters = counters.proto
     case .restoredKeys(let kept): restoredKeys = ProtoKeptKeys(kept)
     case .keysDated(let at): keysDated = at.milliseconds
+    case .endStepsLimited(let steps): endStepsLimited = steps
+    case .endsContinued: endsContinued = true
     case .graphsRemoved(let graphs): graphsRemoved.graphs = graphs.map(\.number)
     case .recomputed(let operation, let output):
       recomputed.operation = operation.proto
@@ -217,7 +219,8 @@ extension ProtoFacts {
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
       .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
       .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated,
-      .graphsRemoved, .madeReusable, .restoredReusable, .recomputed:
+      .endStepsLimited, .endsContinued, .graphsRemoved, .madeReusable, .restoredReusable,
+      .recomputed:
       // Unreachable as long as the groups before take exactly these cases.
       preconditionFailure("a record of another group: \(record)")
     }
@@ -306,6 +309,8 @@ extension Record {
       self = .restoredCounters(try Counters(proto: counters))
     case .restoredKeys(let kept): self = .restoredKeys(try kept.words())
     case .keysDated(let at): self = .keysDated(WallTime(milliseconds: at))
+    case .endStepsLimited(let steps): self = .endStepsLimited(steps)
+    case .endsContinued: self = .endsContinued
     case .graphsRemoved(let fact):
       try checkCount(fact.graphs.count, Limits.graphsPerRemoval, "graphs_removed")
       self = .graphsRemoved(fact.graphs.map { GraphID($0) })
@@ -353,7 +358,8 @@ extension Record {
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
       .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
       .cancelledGraphs, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys,
-      .keysDated, .graphsRemoved, .madeReusable, .restoredReusable, .recomputed:
+      .keysDated, .endStepsLimited, .endsContinued, .graphsRemoved, .madeReusable,
+      .restoredReusable, .recomputed:
       // Unreachable: `started` to `graphsRemoved` were taken by the groups before, the ends of
       // attempts by `ProtoTurn.words`.
       preconditionFailure("a fact of another group")

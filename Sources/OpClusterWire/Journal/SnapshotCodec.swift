@@ -292,6 +292,7 @@ extension Counters: WireConvertible {
     proto.lastWorker = lastWorker
     proto.lastPlace = lastPlace
     proto.lastEvent = lastEvent
+    proto.endStepsPerTurn = endStepsPerTurn
     // The lives of the coordinator by which peers are told that they know another history.
     for known in lives {
       proto.lifeEpochs.append(known.life.epoch.number)
@@ -310,6 +311,7 @@ extension Counters: WireConvertible {
     lastWorker = proto.lastWorker
     lastPlace = proto.lastPlace
     lastEvent = proto.lastEvent
+    endStepsPerTurn = proto.endStepsPerTurn
     let count = proto.lifeEpochs.count
     try checkCount(count, Limits.rememberedLives, "counters.life_epochs")
     try checkEqual(proto.lifeNumbers.count, count, "counters.life_numbers")

@@ -2,6 +2,7 @@
 // which everybody else waits, and what each operation costs.
 
 import OpClusterModel
+import OpClusterScheduling
 
 /// A change of many operations, with its row of the table.
 enum CoreChange: String, CaseIterable {
@@ -9,6 +10,8 @@ enum CoreChange: String, CaseIterable {
   case cancel = "a graph is cancelled"
   case chains = "a graph of two arrays, element behind element, is cancelled"
   case layers = "a graph of layers, each operation behind three, is cancelled"
+  case stages = "a graph of operations of their own, each behind three (at most 200,000), is cancelled"
+  case failed = "an operation fails, and all layers behind it are skipped"
   case dependents = "the dependents of an operation are cancelled"
   case graphs = "graphs of one operation are cancelled"
   case queue = "what is in a queue is cancelled"
@@ -24,7 +27,7 @@ enum CoreChange: String, CaseIterable {
   case row = "question: the last ready one of a graph"
 
   /// Measures a fresh world with this number of operations. What comes before the change is not
-  /// counted; all turns until its answer are.
+  /// counted; all turns until its answer are, and those that follow the ends.
   func measure(_ count: Int) -> (longestTurn: Duration, all: Duration) {
     var world = CoreWorld()
     world.ask(.createQueue(QueueSettings(name: "other")))
@@ -40,6 +43,7 @@ enum CoreChange: String, CaseIterable {
       }
     case .end(let result): world.run(world.probe, result: result)
     }
+    while world.scheduler.hasPendingEnds { world.tick(after: .zero) }
     return (world.longestTurn, world.spent)
   }
 
@@ -59,19 +63,20 @@ enum CoreChange: String, CaseIterable {
       chained.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded, match: .sameIndex)]
       _ = world.submit(chained)
       return .requests([.cancel(target, reason: "", grace: nil)])
-    case .layers:
-      _ = world.submit(layers(of: min(1_000, count / 10), count))
+    case .layers, .stages:
+      let width = min(1_000, count / 10)
+      _ = world.submit(self == .layers ? layers(of: width, count) : stages(of: width, count))
       return .requests([.cancel(target, reason: "", grace: nil)])
+    case .failed:
+      _ = world.submit(layersBehindOne(of: min(1_000, count / 10), count))
+      return .end(Self.failure)
     case .dependents, .unblock, .skip, .stop:
       _ = world.submit(fan(count))
       if self == .dependents {
         let first = OperationID(graph: GraphID(1), index: 0)
         return .requests([.cancel(.dependents(of: first), reason: "", grace: nil)])
       }
-      var failure = AttemptResult()
-      failure.cause = .failed
-      failure.exitStatus = 1
-      return .end(self == .unblock ? .success : failure)
+      return .end(self == .unblock ? .success : Self.failure)
     case .graphs, .suspend:
       for _ in 0..<count { _ = world.submit(graph([waiting("a", 1)])) }
       let all = Selection(graphs: .active)
@@ -85,6 +90,13 @@ enum CoreChange: String, CaseIterable {
       _ = world.submit(graph([template]))
       return change(selection, count, &world)
     }
+  }
+
+  private static var failure: AttemptResult {
+    var failure = AttemptResult()
+    failure.cause = .failed
+    failure.exitStatus = 1
+    return failure
   }
 
   /// The change to one array of waiting operations, graph 1.
@@ -125,6 +137,41 @@ enum CoreChange: String, CaseIterable {
       }
     }
     return layered
+  }
+
+  /// The same without an array: a template for each operation.
+  private func stages(of width: Int, _ most: Int) -> GraphSubmission {
+    let count = min(most, Limits.templatesPerGraph)
+    var staged = graph((0..<count).map { waiting("s\($0)", 1) })
+    for index in width..<count {
+      let before = index - index % width - width
+      for offset in [0, 7, 19] {
+        staged.groupEdges.append(
+          GroupEdge(
+            from: UInt32(before + (index + offset) % width), to: UInt32(index),
+            policy: .succeeded, match: .all))
+      }
+    }
+    return staged
+  }
+
+  /// An operation that the probe has been given, and behind it layers as above.
+  private func layersBehindOne(of width: Int, _ count: Int) -> GraphSubmission {
+    var first = OperationTemplate(name: "first", work: .call(CoreWorld.probeType))
+    first.retry = RetryPolicy()
+    let layered = layers(of: width, count)
+    var behind = graph([first, waiting("a", count)])
+    behind.elementEdges = layered.elementEdges
+    for at in behind.elementEdges.to.indices {
+      behind.elementEdges.from[at] += 1
+      behind.elementEdges.to[at] += 1
+    }
+    for index in 1...UInt32(width) {
+      behind.elementEdges.from.append(0)
+      behind.elementEdges.to.append(index)
+      behind.elementEdges.policies.append(.succeeded)
+    }
+    return behind
   }
 
   /// An operation that the probe has been given, and an array behind it.

@@ -25,6 +25,9 @@ struct CoreCommand: ParsableCommand {
   @Flag(help: "Measure instead what changes many operations at once: its longest turn.")
   var changes = false
 
+  @Option(help: "Measure only changes whose row contains this text.")
+  var only: String?
+
   /// One world after the other, so that the memory of only one is held.
   func run() throws {
     let sizes = try sizes.split(separator: ",").map { text in
@@ -77,7 +80,7 @@ struct CoreCommand: ParsableCommand {
     let heads = sizes.map { "\($0): longest turn, ms | each, µs" }.joined(separator: " | ")
     print("| operations | \(heads) |")
     print("|---|\(String(repeating: "---|---|", count: sizes.count))")
-    for change in CoreChange.allCases {
+    for change in CoreChange.allCases where only.map(change.rawValue.contains) ?? true {
       let cells = sizes.map { size in
         let values = (0..<runs).map { _ in change.measure(size) }
         let longest = values.map { $0.longestTurn / .milliseconds(1) }.median

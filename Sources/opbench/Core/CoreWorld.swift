@@ -15,7 +15,7 @@ struct CoreWorld {
     var recalled: [AttemptID] = []
   }
 
-  private var scheduler = Scheduler()
+  private(set) var scheduler = Scheduler()
   // Made once and used for each turn, as in the coordinator, so that its arrays keep their memory.
   // A turn that keeps no records: who measures has no journal.
   private var turn = SchedulingTurn(keepsRecords: false)

@@ -39,6 +39,25 @@ extension ClusterState {
     if let slot { turn.openRuns.open(slot, at: turn.events.count) }
   }
 
+  /// Emits that operations were cancelled and, unless they were ready, that they are ready now.
+  /// Neighbours that are cancelled one after the other share both runs: nothing else may have been
+  /// told in between.
+  mutating func emitCancelled(
+    _ reason: CancelReason, _ span: OperationSpan, tellsReady: Bool,
+    into turn: inout SchedulingTurn
+  ) {
+    let steps: UInt32 = tellsReady ? 2 : 1
+    let own = graphs[span.graph.number].update(span) { cell in
+      defer { cell.eventSequence &+= steps }
+      return cell.eventSequence &+ 1
+    }
+    let kind = Event.Kind.isCancelled(reason)
+    if !turn.isReplay, turn.growCancelled(kind, span, tellsReady: tellsReady, own: own) { return }
+    emitRun(kind, first: span.id, count: span.count, own: own, into: &turn)
+    guard tellsReady else { return }
+    emitRun(.isReady(true), first: span.id, count: span.count, own: own &+ 1, into: &turn)
+  }
+
   mutating func emit(
     _ kind: Event.Kind, about subject: Event.Subject, into turn: inout SchedulingTurn
   ) {
@@ -74,6 +93,20 @@ extension SchedulingTurn {
     events.append(EventRun(first: event, count: count))
   }
 
+  /// Adds neighbours to the newest runs; false if these do not tell the same of others.
+  fileprivate mutating func growCancelled(
+    _ kind: Event.Kind, _ span: OperationSpan, tellsReady: Bool, own: UInt32
+  ) -> Bool {
+    let at = events.count - (tellsReady ? 2 : 1)
+    guard at >= 0, events[at].continues(kind, span.id, own: own) else { return false }
+    if tellsReady {
+      guard events[at + 1].continues(.isReady(true), span.id, own: own &+ 1) else { return false }
+      events[at + 1].count += span.count
+    }
+    events[at].count += span.count
+    return true
+  }
+
   fileprivate mutating func extendRun(
     _ slot: Int, _ kind: Event.Kind, _ id: OperationID, count: UInt32, own: UInt32
   ) -> Bool {
@@ -92,11 +125,16 @@ extension EventRun {
   fileprivate mutating func grow(
     _ kind: Event.Kind, _ id: OperationID, count others: UInt32, own: UInt32
   ) -> Bool {
-    guard case .operation(let start, own) = first.subject, start.graph == id.graph,
-      start.index + count == id.index, first.kind == kind
-    else { return false }
+    guard continues(kind, id, own: own) else { return false }
     count += others
     return true
+  }
+
+  /// Whether the change of this operation is the same as that of its neighbours in the run.
+  @inline(__always)
+  fileprivate func continues(_ kind: Event.Kind, _ id: OperationID, own: UInt32) -> Bool {
+    guard case .operation(let start, own) = first.subject else { return false }
+    return start.graph == id.graph && start.index + count == id.index && first.kind == kind
   }
 
   // Inlined: a call of its own would copy the run.

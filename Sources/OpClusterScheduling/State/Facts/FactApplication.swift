@@ -66,6 +66,10 @@ extension ClusterState {
     case .keysDated(let at):
       keys.pass(at)
       turn.keysDate = at
+    case .endStepsLimited(let steps):
+      counters.endStepsPerTurn = steps
+    case .endsContinued:
+      continueEnds(into: &turn)
     case .graphsRemoved(let graphs):
       forgetGraphs(graphs)
     case .restoredReusable(let outcomes):
@@ -115,8 +119,7 @@ extension ClusterState {
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
       .graphSuspended, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys,
-      .keysDated, .restoredReusable,
-      .graphsRemoved:
+      .keysDated, .restoredReusable, .endStepsLimited, .endsContinued, .graphsRemoved:
       // Spelt out rather than a default, so that a new fact is sorted in by whoever writes it.
       preconditionFailure("not a fact about operations: \(record)")
     }

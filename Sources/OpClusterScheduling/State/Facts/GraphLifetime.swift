@@ -55,6 +55,7 @@ extension ClusterState {
       graph.stoppedScopes = submission.failureScopes.map { _ in false }
     }
     let queues = resolveQueues(of: id, submission, &graph)
+    graph.edgesAscend = lowered.ascend
     graph.stages = makeStages(submission, lowered.groupEdges, queues, at)
     graph.stageNames = StageNames(graph.stages)
     for edge in submission.externalEdges {
@@ -240,7 +241,7 @@ extension ClusterState {
     livingOperations -= UInt64(graph.operationCount)
     outputAccounts.end(id, bytes: graph.outputExcess)
     unciteAll(of: graph)
-    for stage in graph.stages { pins.unpinAll(stage.template.ownContents) }
+    for at in graph.stages.indices { pins.unpinAll(graph.stages[at].template.ownContents) }
     letGoContents(of: graph)
     let outcomes = graph.endings
     if !turn.isReplay {
@@ -271,8 +272,8 @@ extension ClusterState {
   /// Empties the lines of queues without members and barriers. Their runs are obsolete, since
   /// nobody is in the queues, and they would hold memory until the queues are used again.
   private mutating func forgetLines(of graph: Graph) {
-    for stage in graph.stages {
-      let queue = stage.queue.number
+    for at in graph.stages.indices {
+      let queue = graph.stages[at].queue.number
       guard queues.contains(queue), queues[queue].members == 0, queues[queue].barrierCount == 0,
         !queues[queue].line.isEmpty
       else { continue }

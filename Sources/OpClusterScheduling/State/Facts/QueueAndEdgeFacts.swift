@@ -122,6 +122,7 @@ extension ClusterState {
     guard graphs.contains(graph) else { return }
     graphs[graph].extraDependencies[to.index, default: []].append(
       Graph.ExtraDependency(on: from, policy: policy, isOriginal: false))
+    if from.graph == to.graph, from.index > to.index { graphs[graph].edgesAscend = false }
     noteCiting(graph)
     cite(from)
     emit(.dependencyAdded(from, policy), to, into: &turn)

@@ -38,6 +38,8 @@ public struct SchedulingTurn: Sendable {
   private var newestOrders = 0
   /// The consequences of the fact that was applied last.
   var consequences = Consequences()
+  /// What the ends of operations have cost in this turn (`EndSteps`).
+  var endSteps = 0
   /// Workers that were welcomed in this turn.
   var welcomed: [UInt32] = []
   /// The time from which the keys of graphs that end in this turn count; unknown if no fact says
@@ -62,6 +64,7 @@ public struct SchedulingTurn: Sendable {
     forgetOrders()
     welcomed.removeAll(keepingCapacity: true)
     consequences = Consequences()
+    endSteps = 0
     openRuns.closeAll()
     openFact = nil
     hadRecords = false

@@ -4,6 +4,7 @@
 // directions here; tests compare the snapshot of a restored state with the one that it came from.
 
 import DequeModule
+import HeapModule
 import OpClusterModel
 
 extension ClusterState {
@@ -233,6 +234,9 @@ extension ClusterState {
     for entry in state.reasons { graphs[graph].noteReason(entry.reason, of: entry.index) }
     if !state.addedEdges.isEmpty { noteCiting(graph) }
     for edge in state.addedEdges {
+      if edge.from.graph == state.graph, edge.from.index > edge.to {
+        graphs[graph].edgesAscend = false
+      }
       graphs[graph].extraDependencies[edge.to, default: []].append(
         Graph.ExtraDependency(on: edge.from, policy: edge.policy, isOriginal: false))
     }
@@ -368,7 +372,7 @@ extension ClusterState {
     let stage = graphs[graph].stageNumber(of: id.index)
     if cell.isCancelled, cell.phase == .waiting || cell.phase == .ready {
       let queue = graphs[graph].queue(of: id.index, stage: stage).number
-      queues[queue].cancelledMembers.append(OperationSpan(id, stage: stage))
+      queues[queue].cancelledMembers.insert(OperationSpan(id, stage: stage))
     } else if cell.isInLine {
       enterLine(id, stage)
     } else if cell.phase == .waiting {

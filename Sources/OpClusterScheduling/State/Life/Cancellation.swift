@@ -1,25 +1,28 @@
 // Cancellation: sets a flag on every member in one commit, whatever graph it is of, then lets each
 // member proceed as far as it can (S87 to S103).
 
+import HeapModule
 import OpClusterModel
 
 extension ClusterState {
-  /// Marks the members of all graphs first, then evaluates them (S96): else the end of one would
-  /// skip another that depends on it. A step for each span of members, and what its end costs.
+  /// Marks the members of all graphs first, then ends those that may end (S96): else the end of one
+  /// would skip another that depends on it. A step for each span of members, and what its end
+  /// costs.
   mutating func cancel(
     _ members: [OperationRuns], _ reason: CancelReason, into turn: inout SchedulingTurn
   ) {
-    var marked: [OperationSpan] = []
+    var ends = EndList()
     for runs in members where graphs.contains(runs.graph.number) {
       // Not for a part of the graph: it may have stopped while the graph goes on.
       if reason == .failurePolicy, graphs[runs.graph.number].failsAsAWhole {
         graphs[runs.graph.number].failurePolicyTookEffect = true
       }
       changeSpans(of: runs) { state, span in
-        if state.markCancelled(span, reason, into: &turn) { marked.append(span) }
+        guard state.markCancelled(span, reason, into: &turn) else { return }
+        if state.mayEnd(span) { ends.append(cancelled: span) }
       }
     }
-    endCancelled(marked, into: &turn)
+    end(&ends, into: &turn)
   }
 
   /// Sets isCancelled; false if it is already set or the operation has ended (S88, S89).
@@ -46,9 +49,13 @@ extension ClusterState {
     }
     count(span, from: before, to: after)
     graphs[graph].noteReason(reason, of: span.first, count: span.count)
-    emit(.isCancelled(reason), span, into: &turn)
-    openGateOfCancelled(span, into: &turn)
-    if !wasReady { emit(.isReady(true), span, into: &turn) }
+    if graphs[graph].cell(span.first).isHeld {
+      emit(.isCancelled(reason), span, into: &turn)
+      openGateOfCancelled(span, into: &turn)
+      if !wasReady { emit(.isReady(true), span, into: &turn) }
+    } else {
+      emitCancelled(reason, span, tellsReady: !wasReady, into: &turn)
+    }
   }
 
   /// The isReady flag that observers see (S42, S43, S45).
@@ -64,17 +71,16 @@ extension ClusterState {
     }
   }
 
-  /// Finishes cancelled operations that no worker has, unless their queue is suspended (S69, S75).
-  mutating func endCancelled(_ spans: [OperationSpan], into turn: inout SchedulingTurn) {
+  /// Finishes a cancelled operation if no worker has it, unless its queue is suspended (S69, S75).
+  mutating func endCancelled(_ span: OperationSpan, into turn: inout SchedulingTurn) {
     var ends = EndList()
-    for span in spans where mayEnd(span) {
-      ends.append(span, OperationCell.Ending(.cancelled), nil)
-    }
+    if mayEnd(span) { ends.append(cancelled: span) }
     end(&ends, into: &turn)
   }
 
-  /// Whether cancelled operations end at once. Those of a suspended queue are noted there.
-  private mutating func mayEnd(_ span: OperationSpan) -> Bool {
+  /// Whether cancelled operations end at once: if no worker has them. Those of a suspended queue
+  /// are noted there.
+  mutating func mayEnd(_ span: OperationSpan) -> Bool {
     let graph = span.graph.number
     let cell = graphs[graph].cell(span.first)
     switch cell.phase {
@@ -83,21 +89,16 @@ extension ClusterState {
     case .declared: return true
     case .waiting, .ready:
       let queue = graphs[graph].queue(of: span.first, stage: span.stage).number
-      if !queues[queue].isRunning { queues[queue].cancelledMembers.append(span) }
+      if !queues[queue].isRunning { queues[queue].cancelledMembers.insert(span) }
       return queues[queue].isRunning
     }
   }
 
   /// Finishes the operations that were cancelled while the queue was suspended.
   mutating func endCancelledMembers(_ queue: UInt32, into turn: inout SchedulingTurn) {
-    // Sorted, so that a restored state uses the same order: an end may be another's reason.
-    let members = queues[queue].cancelledMembers.sorted { $0.id < $1.id }
-    queues[queue].cancelledMembers = []
-    var spans: [OperationSpan] = []
-    for member in members where graphs.contains(member.graph.number) {
-      // Some of what was equal may differ by now: an edge was met, or it ended.
-      graphs[member.graph.number].forEachSpan(in: member.range) { spans.append($0) }
-    }
-    endCancelled(spans, into: &turn)
+    if queues[queue].cancelledMembers.isEmpty { return }
+    var ends = EndList()
+    ends.append(membersOf: queue)
+    end(&ends, into: &turn)
   }
 }

@@ -1,13 +1,14 @@
 // The operations that end, in order, and what follows from their ends.
 
+import DequeModule
 import OpClusterModel
 
 /// A list of ends that grows at one end while it is worked off at the other. Neighbours that end
 /// alike are one entry, whether their cells were equal or not: else what is named as a cause would
 /// depend on that.
-struct EndList {
+struct EndList: Sendable {
   /// Neighbours of one stage that end at this moment; mostly one operation.
-  struct End {
+  struct End: Sendable {
     var graph: GraphID
     var range: Range<UInt32>
     var stage: Int
@@ -18,6 +19,14 @@ struct EndList {
     /// finished.
     var worker: UInt32 = 0
 
+    init(_ span: OperationSpan, _ ending: OperationCell.Ending, _ reason: CancelReason? = nil) {
+      graph = span.graph
+      range = span.range
+      stage = span.stage
+      self.ending = ending
+      self.reason = reason
+    }
+
     /// The end of one of them, for what follows from it alone.
     func cause(_ index: UInt32) -> Cause {
       Cause(id: OperationID(graph: graph, index: index), ending: ending, worker: worker)
@@ -27,7 +36,7 @@ struct EndList {
   }
 
   /// An end that decides edges.
-  struct Cause {
+  struct Cause: Sendable {
     var id: OperationID
     var ending: OperationCell.Ending
     var worker: UInt32 = 0
@@ -37,14 +46,33 @@ struct EndList {
     }
   }
 
-  private var ends: [End] = []
-  private var next = 0
+  /// The edges of an operation that has ended, to single others, that are yet to be resolved.
+  struct OpenEdges: Sendable {
+    var cause: Cause
+    /// Positions in `Graph.dependents`.
+    var positions: Range<Int>
+    /// Of other graphs and late edges, the lowest last.
+    var others: [Graph.ExternalDependent]
+
+    var isEmpty: Bool { positions.isEmpty && others.isEmpty }
+  }
+
+  enum Entry: Sendable {
+    case end(End)
+    case edges(OpenEdges)
+    /// What was cancelled while this queue was suspended.
+    case members(queue: UInt32)
+  }
+
+  private var entries: Deque<Entry> = []
   /// Stages of which all that could be skipped is in the list, or has been.
   private var stages: Set<StageKey> = []
   private struct StageKey: Hashable {
     var graph: UInt32
     var number: Int
   }
+
+  var isEmpty: Bool { entries.isEmpty }
 
   /// Notes that all of a stage is to be skipped; false if it was noted before. Whoever is not
   /// skipped for the first reason is not for a later one: else a wide edge would be gone through
@@ -53,31 +81,36 @@ struct EndList {
     stages.insert(StageKey(graph: graph, number: number)).inserted
   }
 
-  mutating func append(
-    _ span: OperationSpan, _ ending: OperationCell.Ending, _ reason: CancelReason?
-  ) {
-    if let last = ends.indices.last, last >= next, ends[last].range.upperBound == span.first,
-      ends[last].graph == span.graph, ends[last].stage == span.stage,
-      ends[last].ending == ending, ends[last].reason == reason
+  mutating func append(_ end: End) {
+    if case .end(var last)? = entries.last, last.range.upperBound == end.range.lowerBound,
+      last.graph == end.graph, last.stage == end.stage, last.ending == end.ending,
+      last.reason == end.reason
     {
-      ends[last].range = ends[last].range.lowerBound..<span.range.upperBound
+      last.range = last.range.lowerBound..<end.range.upperBound
+      entries[entries.count - 1] = .end(last)
     } else {
-      ends.append(
-        End(
-          graph: span.graph, range: span.range, stage: span.stage, ending: ending,
-          reason: reason))
+      entries.append(.end(end))
     }
   }
 
-  /// Takes the oldest entry. What was taken is dropped when it is the larger part, so that a
-  /// cascade through millions keeps a short list.
-  mutating func popFirst() -> End? {
-    if next > 4_096, next * 2 > ends.count {
-      ends.removeFirst(next)
-      next = 0
-    }
-    if next == ends.count { return nil }
-    next += 1
-    return ends[next - 1]
+  mutating func append(cancelled span: OperationSpan) {
+    append(End(span, OperationCell.Ending(.cancelled)))
   }
+
+  mutating func append(membersOf queue: UInt32) { entries.append(.members(queue: queue)) }
+
+  /// Puts what is left of another list before all others.
+  mutating func putBack(_ other: EndList) {
+    if entries.isEmpty {
+      self = other
+      return
+    }
+    entries.prepend(contentsOf: other.entries)
+    stages.formUnion(other.stages)
+  }
+
+  mutating func popFirst() -> Entry? { entries.popFirst() }
+
+  /// Puts an entry before all others: the rest of one for which the turn had no room.
+  mutating func putBack(_ entry: Entry) { entries.prepend(entry) }
 }

@@ -1,51 +1,109 @@
 // Ends operations and unblocks their dependents: an iterative work list, never recursion.
 // Everything here follows from the rules alone, so replaying the fact of one end replays all its
-// consequences.
+// consequences. What a turn has no room for is done in later ones (`EndSteps`).
 
+import HeapModule
 import OpClusterModel
 
 extension ClusterState {
-  /// Ends an operation, and every operation that this end makes impossible (S23).
+  /// Ends an operation at once, and every operation that this end makes impossible (S23).
   mutating func end(_ id: OperationID, _ outcome: Outcome, into turn: inout SchedulingTurn) {
     var ends = EndList()
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
-    ends.append(OperationSpan(id, stage: stage), OperationCell.Ending(outcome), nil)
+    let span = OperationSpan(id, stage: stage)
+    endOne(EndList.End(span, OperationCell.Ending(outcome)), &ends, into: &turn)
     end(&ends, into: &turn)
   }
 
-  /// Ends all of a list, and every operation that these ends make impossible. Costs the spans that
-  /// end, and their edges.
+  /// Ends all of a list, and every operation that these ends make impossible; `pendingEnds` gets
+  /// what the turn has no room for. Costs the spans that end, and their edges.
   mutating func end(_ ends: inout EndList, into turn: inout SchedulingTurn) {
-    while var end = ends.popFirst() {
-      let graph = end.graph.number
-      if end.range.count == 1 {
-        let cell = graphs[graph].cell(end.range.lowerBound)
-        if cell.phase == .executing, !cell.isAssigned { end.worker = cell.worker }
-        let span = OperationSpan(end.cause.id, stage: end.stage)
-        if finish(span, end, into: &turn) { release(end, isLast: true, &ends, into: &turn) }
-        continue
+    while hasRoom(turn), let entry = ends.popFirst() {
+      switch entry {
+      // Those of them that began instead may be the last of their graph.
+      case .end(let end) where !graphs.contains(end.graph.number): break
+      case .end(let end) where end.range.count == 1: endOne(end, &ends, into: &turn)
+      case .end(let end): endMany(end, &ends, into: &turn)
+      case .edges(let edges): release(edges, &ends, into: &turn)
+      case .members(let queue): endMembers(of: queue, &ends, into: &turn)
       }
-      // First all ends, then what follows from them, so that the order of causes does not depend on
-      // which cells were equal. What was unfinished when it was noted may have ended by now.
-      var finished = OperationRuns(graph: end.graph)
-      changeSpans(graph, end.range) { state, span in
-        if state.finish(span, end, into: &turn) { finished.append(span) }
-      }
-      for at in 0..<finished.runCount {
-        end.range = finished.run(at)
-        release(end, isLast: at == finished.runCount - 1, &ends, into: &turn)
-      }
+    }
+    if !ends.isEmpty { pendingEnds.putBack(ends) }
+  }
+
+  private mutating func endOne(
+    _ single: EndList.End, _ ends: inout EndList, into turn: inout SchedulingTurn
+  ) {
+    var end = single
+    let cell = graphs[end.graph.number].cell(end.range.lowerBound)
+    if cell.phase == .executing, !cell.isAssigned { end.worker = cell.worker }
+    turn.endSteps += 1
+    let span = OperationSpan(end.cause.id, stage: end.stage)
+    if finish(span, end, into: &turn) { release(end, isLast: true, &ends, into: &turn) }
+  }
+
+  /// Ends as many neighbours as the turn has room for. First all ends, then what follows from them,
+  /// so that the order of causes does not depend on which cells were equal. What was unfinished
+  /// when it was noted may have ended by now.
+  private mutating func endMany(
+    _ all: EndList.End, _ ends: inout EndList, into turn: inout SchedulingTurn
+  ) {
+    var end = all
+    end.range = partThatFits(all, turn)
+    if end.range.count < all.range.count {
+      var rest = all
+      rest.range = end.range.upperBound..<all.range.upperBound
+      ends.putBack(.end(rest))
+      if end.range.count == 1 { return endOne(end, &ends, into: &turn) }
+    }
+    turn.endSteps += EndSteps.spread(end.range.count)
+    let graph = end.graph.number
+    var finished = OperationRuns(graph: end.graph)
+    changeSpans(graph, end.range) { state, span in
+      if state.finish(span, end, into: &turn) { finished.append(span) }
+    }
+    for at in 0..<finished.runCount {
+      end.range = finished.run(at)
+      release(end, isLast: at == finished.runCount - 1, &ends, into: &turn)
     }
   }
 
+  /// Ends as many operations that were cancelled while their queue was suspended as the turn has
+  /// room for, the lowest first, so that a restored state uses the same order: an end may be
+  /// another's reason. If the queue is suspended again, the others stay in it (S75).
+  private mutating func endMembers(
+    of queue: UInt32, _ ends: inout EndList, into turn: inout SchedulingTurn
+  ) {
+    guard queues.contains(queue), queues[queue].isRunning else { return }
+    let most = membersThatFit(turn)
+    var taken = 0
+    while taken < most, var member = queues[queue].cancelledMembers.popMin() {
+      if member.count > most - taken {
+        let rest = member.range.dropFirst(most - taken)
+        queues[queue].cancelledMembers.insert(
+          OperationSpan(graph: member.graph, range: rest, stage: member.stage))
+        member.count = UInt32(most - taken)
+      }
+      taken += Int(member.count)
+      guard graphs.contains(member.graph.number) else { continue }
+      // Some of what was equal may differ by now: an edge was met, or it ended.
+      changeSpans(member.graph.number, member.range) { state, span in
+        if state.mayEnd(span) { ends.append(cancelled: span) }
+      }
+    }
+    turn.endSteps += EndSteps.spread(taken)
+    if !queues[queue].cancelledMembers.isEmpty { ends.putBack(.members(queue: queue)) }
+  }
+
   /// The one commit that clears isExecuting and sets isFinished (S9); false if they had ended
-  /// before.
+  /// before, or have begun after they were to be skipped.
   private mutating func finish(
     _ span: OperationSpan, _ end: EndList.End, into turn: inout SchedulingTurn
   ) -> Bool {
     let graph = span.graph.number
     let cell = graphs[graph].cell(span.first)
     if cell.phase == .finished { return false }
+    if end.reason != nil, !cell.isImpossible { return false }
     if let reason = end.reason { markSkipped(span, cell, reason, into: &turn) }
     if end.ending.outcome != .succeeded, cell.worker == 0 || cell.isAssigned {
       noteUnattempted(span, end, into: &turn)
@@ -152,7 +210,7 @@ extension ClusterState {
     _ end: EndList.End, isLast: Bool, _ ends: inout EndList, into turn: inout SchedulingTurn
   ) {
     let graph = end.graph.number
-    if end.range.count == 1 || graphs[graph].dependents.hasEdges(of: end.range) {
+    if end.range.count == 1 || !graphs[graph].dependents.range(of: end.range).isEmpty {
       for index in end.range { releaseSingles(index, end, &ends, into: &turn) }
     } else if !graphs[graph].externalDependents.isEmpty {
       for index in end.range.members(of: graphs[graph].externalDependents) {
@@ -167,20 +225,37 @@ extension ClusterState {
     _ index: UInt32, _ end: EndList.End, _ ends: inout EndList, into turn: inout SchedulingTurn
   ) {
     let graph = end.graph.number
-    let cause = end.cause(index)
-    for position in graphs[graph].dependents.range(of: index) {
-      let edge = graphs[graph].dependents[position]
-      release(graphs[graph].operation(edge.index), edge.policy, of: cause, &ends, into: &turn)
-    }
+    var edges = EndList.OpenEdges(
+      cause: end.cause(index), positions: graphs[graph].dependents.range(of: index), others: [])
     if !graphs[graph].externalDependents.isEmpty,
-      let external = graphs[graph].externalDependents.removeValue(forKey: index)
+      let others = graphs[graph].externalDependents.removeValue(forKey: index)
     {
       // Sorted, so that a restored state uses the same order: an end may be another's reason.
-      for dependent in external.sorted(by: { $0.operation < $1.operation }) {
-        release(
-          dependent.operation, dependent.policy, of: cause, isExtra: true, &ends, into: &turn)
-      }
+      edges.others = others.sorted { $0.operation > $1.operation }
     }
+    if !edges.isEmpty { release(edges, &ends, into: &turn) }
+  }
+
+  /// Resolves as many edges as the turn has room for.
+  private mutating func release(
+    _ all: EndList.OpenEdges, _ ends: inout EndList, into turn: inout SchedulingTurn
+  ) {
+    var edges = all
+    let graph = edges.cause.id.graph.number
+    if !graphs.contains(graph) { edges.positions = 0..<0 }
+    while let position = edges.positions.first, hasRoom(turn) {
+      edges.positions = (position + 1)..<edges.positions.upperBound
+      turn.endSteps += 1
+      let edge = graphs[graph].dependents[position]
+      release(
+        graphs[graph].operation(edge.index), edge.policy, of: edges.cause, &ends, into: &turn)
+    }
+    while hasRoom(turn), let dependent = edges.others.popLast() {
+      turn.endSteps += stepsOfOther(dependent.operation)
+      release(
+        dependent.operation, dependent.policy, of: edges.cause, isExtra: true, &ends, into: &turn)
+    }
+    if !edges.isEmpty { ends.putBack(.edges(edges)) }
   }
 
   /// Resolves one edge: either it is met, or its dependent can no longer run.
@@ -226,9 +301,10 @@ extension ClusterState {
 
   /// Notes that an edge of unfinished operations can no longer be met; not if they are already
   /// cancelled or (only possible with a late edge) run.
-  func skip(_ span: OperationSpan, because cause: EndList.Cause, _ ends: inout EndList) {
+  mutating func skip(_ span: OperationSpan, because cause: EndList.Cause, _ ends: inout EndList) {
     let cell = graphs[span.graph.number].cell(span.first)
     if cell.phase == .finished || cell.phase == .executing || cell.isCancelled { return }
+    if cell.isImpossible { return }
     let outcome = cause.ending.outcome ?? .lost
     let isHarmless: Bool
     switch outcome {
@@ -236,9 +312,11 @@ extension ClusterState {
     case .skipped: isHarmless = cause.ending.isHarmless
     case .failed, .timedOut, .cancelled, .lost: isHarmless = false
     }
+    graphs[span.graph.number].update(span) { $0.flags.insert(.impossible) }
     ends.append(
-      span, OperationCell.Ending(.skipped, isHarmless: isHarmless),
-      .dependency(cause.id, outcome))
+      EndList.End(
+        span, OperationCell.Ending(.skipped, isHarmless: isHarmless),
+        .dependency(cause.id, outcome)))
   }
 
   /// Resolves edges on whole stages, and element by element.
@@ -275,6 +353,7 @@ extension ClusterState {
       return release(dependent, edge.policy, of: end.cause, &ends, into: &turn)
     }
     let isMet = end.cause.satisfies(edge.policy)
+    if !isMet { turn.endSteps += end.range.count }
     let mayBeRemoved = !graphs[graph].removedDependencies.isEmpty
     changeSpans(graph, first..<(first + UInt32(end.range.count))) { state, dependents in
       let cell = state.graphs[graph].cell(dependents.first)
@@ -294,14 +373,14 @@ extension ClusterState {
     if graphs[graph].stages[stage].gates == 0 { openStage(graph, stage, into: &turn) }
   }
 
-  private func skipStage(
+  private mutating func skipStage(
     _ graph: UInt32, _ stage: Int, because cause: EndList.Cause, _ ends: inout EndList
   ) {
     guard graphs[graph].stages[stage].unfinished > 0, ends.note(stage: stage, of: graph) else {
       return
     }
-    graphs[graph].forEachSpan(in: graphs[graph].stages[stage].indices) { span in
-      skip(span, because: cause, &ends)
+    changeSpans(graph, graphs[graph].stages[stage].indices) { state, span in
+      state.skip(span, because: cause, &ends)
     }
   }
 }

@@ -15,7 +15,9 @@ extension ClusterState {
   mutating func settle(_ span: OperationSpan, into turn: inout SchedulingTurn) {
     let (graph, stage) = (span.graph.number, span.stage)
     let cell = graphs[graph].cell(span.first)
-    guard cell.blockers == 0, graphs[graph].stages[stage].gates == 0 else { return }
+    guard cell.blockers == 0, graphs[graph].stages[stage].gates == 0, !cell.isImpossible else {
+      return
+    }
     if cell.phase == .dispatched, cell.flags.contains(.ahead) {
       graphs[graph].update(span) { $0.flags.remove(.ahead) }
       // Cancellation already told its readiness; no later event may precede the end of its

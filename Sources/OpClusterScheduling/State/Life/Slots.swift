@@ -84,7 +84,8 @@ extension ClusterState {
     }
     graphs[graph].update(id.index) { cell in
       if cell.worker != 0 { cell.runs = min(cell.runs, .max - 1) + 1 }
-      cell.flags.subtract([.recalling, .retrying])
+      // What has begun is not skipped any more.
+      cell.flags.subtract([.recalling, .retrying, .impossible])
     }
     if cell.phase == .executing { return }
     move(id, stage, .begin)
@@ -151,7 +152,7 @@ extension ClusterState {
       graphs[graph].update(id.index) { $0.flags.remove(.ahead) }
     }
     if cell.isCancelled {
-      return endCancelled([OperationSpan(id, stage: stage)], into: &turn)
+      return endCancelled(OperationSpan(id, stage: stage), into: &turn)
     }
     yieldBarrier(id, stage, into: &turn)
     if graphs[graph].cell(id.index).isInLine { enterLine(id, stage) }
