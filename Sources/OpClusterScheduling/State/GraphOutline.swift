@@ -26,11 +26,14 @@ extension ClusterState {
     row.finishedAt = finishedAt
     var stages: [GraphStructure.Stage] = []
     stages.reserveCapacity(graph.stages.count)
+    var (queue, name) = (QueueID?.none, "")
     for at in graph.stages.indices {
-      let queue = graph.stages[at].queue.number
-      stages.append(
-        graph.stages[at].outline(
-          queue: queues.contains(queue) ? queues[queue].settings.name : ""))
+      // Neighbours are mostly of one queue, which is not looked up for each.
+      if graph.stages[at].queue != queue {
+        queue = graph.stages[at].queue
+        name = queues.find(graph.stages[at].queue.number)?.settings.name ?? ""
+      }
+      stages.append(graph.stages[at].outline(queue: name))
     }
     // A manifest's graph is drawn by its stages. Only a graph that a program made edge by edge has
     // nothing but single edges to show.

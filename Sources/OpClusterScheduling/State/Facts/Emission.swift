@@ -78,6 +78,7 @@ extension ClusterState {
       counters.lastEvent += UInt64(turn.events[at].count)
     }
     if turn.isDurable { lastCommit = turn.commit }
+    freeRetiredStages()
     graphs.freeRetired()
     queues.freeRetired()
     workers.freeRetired()

@@ -267,12 +267,26 @@ extension ClusterState {
     forgetLines(of: graph)
     for queue in graph.ownQueues { removeQueue(queue) }
     endRecomputation(by: graph, outcome)
+    if graph.stages.count > Self.stagesFreedPerTurn { retiredStages.append(graph.stages) }
   }
+
+  /// Frees some of the storage of graphs that have ended: to free 200,000 stages takes as long as
+  /// several turns.
+  mutating func freeRetiredStages() {
+    guard let last = retiredStages.indices.last else { return }
+    let count = min(retiredStages[last].count, Self.stagesFreedPerTurn)
+    retiredStages[last].removeLast(count)
+    if retiredStages[last].isEmpty { retiredStages.removeLast() }
+  }
+
+  private static var stagesFreedPerTurn: Int { 4_096 }
 
   /// Empties the lines of queues without members and barriers. Their runs are obsolete, since
   /// nobody is in the queues, and they would hold memory until the queues are used again.
   private mutating func forgetLines(of graph: Graph) {
-    for at in graph.stages.indices {
+    var former: QueueID?
+    for at in graph.stages.indices where graph.stages[at].queue != former {
+      former = graph.stages[at].queue
       let queue = graph.stages[at].queue.number
       guard queues.contains(queue), queues[queue].members == 0, queues[queue].barrierCount == 0,
         !queues[queue].line.isEmpty
@@ -313,9 +327,19 @@ extension Graph {
   fileprivate var endings: [UInt8] {
     var endings: [UInt8] = []
     endings.reserveCapacity(Int(operationCount))
-    forEachSpan(in: 0..<operationCount) { span in
-      let ending = cell(span.first).ending.rawValue
-      endings.append(contentsOf: repeatElement(ending, count: Int(span.count)))
+    var index: UInt32 = 0
+    while index < operationCount {
+      if cells.hasOwnCells(of: index) {
+        // Without a span for each: there may be a million.
+        let end = cells.pageBoundary(after: index, before: operationCount)
+        for own in index..<end { endings.append(cell(own).ending.rawValue) }
+        index = end
+      } else {
+        let span = span(from: index, before: operationCount)
+        endings.append(
+          contentsOf: repeatElement(cell(index).ending.rawValue, count: Int(span.count)))
+        index += span.count
+      }
     }
     return endings
   }
