@@ -119,6 +119,42 @@ import Testing
     #expect(throws: Service.NotServing.self) { try Service(.disk, in: folder) }
   }
 
+  @Test("a journal that ends while ends are pending is not compacted until a life has followed them")
+  func compactionWhileEndsArePending() throws {
+    let folder = try TestFolder()
+    let state = "\(folder.path)/state"
+    let opened = try SQLiteJournal.open(
+      folder: state, observer: JournalObserver(onDurable: { _ in }, onFailure: { _ in }))
+    let graph = GraphID(1)
+    let chain = chainGraph("chain")
+    let all = try #require(
+      OperationRuns(graph: graph, firsts: [0], counts: [UInt32(chain.operationCount)]))
+    // One step a turn: the first operation ends, and the others are left.
+    let turns: [[Record]] = [
+      [.started(CoordinatorLife(Epoch(1), number: 5)), .endStepsLimited(1)],
+      [.submitted(graph, chain, fingerprint: 1, at: .unknown)],
+      [.cancelled([all], .request("enough"))],
+    ]
+    for (at, records) in turns.enumerated() {
+      let turn = JournalTurn(
+        sequence: UInt64(at + 1), epoch: 1, body: Wire.encode(records: records))
+      #expect(opened.journal.append(turn) == .accepted)
+    }
+    opened.journal.close()
+    let before = try database(state)
+    let error = #expect(throws: CoordinatorError.self) {
+      try JournalCompaction.compact(folder: state)
+    }
+    #expect(error?.status == 73)
+    #expect(error?.description.contains("start it once") == true)
+    #expect(try database(state) == before)
+    let service = try Service(.disk, in: folder)
+    let client = try TestClient(service)
+    #expect(try client.awaitEnd(of: graph).state == .cancelled)
+    service.stop()
+    _ = try JournalCompaction.compact(folder: state)
+  }
+
   @Test("beside a coordinator that replaces its turns all the time, nothing seems damaged (G6, G9)")
   func verifiesBesideSnapshots() throws {
     let folder = try TestFolder()
