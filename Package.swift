@@ -448,8 +448,8 @@ let package = Package(
     .testTarget(
       name: "OpClusterLocalTests",
       dependencies: [
-        "LocalProgram", "RealCluster", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
-        "OpClusterModel",
+        "LocalProgram", "RealCluster", "OpClusterLocal", "OpClusterOperations",
+        "OpClusterScheduling", "OpClusterWire", "OpClusterModel",
       ]),
     .testTarget(
       name: "OpClusterSimulationTests",
