@@ -77,7 +77,7 @@ final class World {
   /// Mostly so few that a cancellation, and what follows from an end, takes several turns.
   var share: TurnShare {
     TurnShare(
-      graphs: Int(1 + seed % 5), operations: Int(1 + seed % 3),
+      graphs: Int(1 + seed % 5), operations: Int(3 + seed % 6),
       endSteps: seed % 3 == 0 ? Limits.endStepsPerTurn : UInt32(1 + seed % 11))
   }
 
