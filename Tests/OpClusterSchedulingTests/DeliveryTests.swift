@@ -126,6 +126,37 @@ import Testing
     #expect(world.workers[1].unobtainable == [try ContentTests.content(2).digest])
   }
 
+  // Found by the simulation, seed 43846: the third had no more room for it when the reader was told
+  // to fetch it there.
+  @Test(.checks("S154")) func whatTheThirdHasLostIsBroughtOtherwise() throws {
+    let content = try ContentTests.content(1)
+    var world = Self.world([content], ["a", "b", "d", "e"])
+    Self.doesNotReach(content, &world)
+    Self.fails(ContentDelivery(content, to: ContentTests.source("b")), &world)
+    let third = try #require(world.workers[0].deliveries.last)
+    let at = try #require(world.workers.firstIndex { $0.store == third.to })
+    world.workers[at].held = [content]
+    world.report(at)
+    let orders = world.workers[0].deliveries.count
+    world.workers[at].lost = [content.digest]
+    world.report(at)
+    #expect(world.workers[0].deliveries.count == orders + 1)
+    #expect(world.workers[0].deliveries.last?.to != third.to)
+    #expect(world.brokenInvariant == nil)
+  }
+
+  // The one that is to bring it has lost it, and nobody else has it.
+  @Test(.checks("S154")) func whatItsHolderHasLostIsNotWaitedFor() throws {
+    let content = try ContentTests.content(1)
+    var world = Self.world([content], ["a", "b"])
+    Self.doesNotReach(content, &world)
+    world.workers[0].lost = [content.digest]
+    world.report(0)
+    let nobody = ContentHolders(digest: content.digest, sources: [])
+    #expect(world.workers[1].holders.last == nobody)
+    #expect(world.scheduler.contentDeliveries.count == 0)
+  }
+
   @Test func notThroughEverybody() throws {
     let content = try ContentTests.content(1)
     let others = ["d", "e", "f", "g", "h"]

@@ -156,6 +156,17 @@ extension Scheduler {
     undecidedDeliveries += contentDeliveries.forget(worker)
   }
 
+  /// A worker has lost a content that it was to leave with others, or that they were to fetch from
+  /// it: they would wait for it for ever. Costs the wants of the content.
+  mutating func forgetDeliveries(of digest: ContentDigest, at worker: UInt32) {
+    for want in contentDeliveries.wants(of: digest).sorted() {
+      let way = contentDeliveries.deliveries[want]?.way
+      guard way?.holder == worker || way == .waiting(at: worker) else { continue }
+      contentDeliveries.leaveWay(of: want)
+      undecidedDeliveries.append(want)
+    }
+  }
+
   /// Chooses new ways for those that lost theirs in this turn.
   mutating func decideDeliveries(into turn: inout SchedulingTurn) {
     if undecidedDeliveries.isEmpty { return }

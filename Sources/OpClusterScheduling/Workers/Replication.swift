@@ -34,6 +34,7 @@ extension Scheduler {
   mutating func noteLoss(_ digest: ContentDigest, at worker: UInt32, _ now: Instant) {
     if contentCopies.end(digest, at: worker) { contentCopies.refuse(digest, by: worker) }
     holders.lose(digest, at: worker)
+    forgetDeliveries(of: digest, at: worker)
     noteDear(digest, at: now)
   }
 
