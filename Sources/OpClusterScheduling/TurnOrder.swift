@@ -20,6 +20,7 @@ extension Scheduler {
     let life = CoordinatorLife(Epoch(counters.epoch.number + 1), number: number)
     commit(.started(life), into: &turn)
     self.mayHaveGoneBack = mayHaveGoneBack
+    let hadPendingEnds = hasPendingEnds
     followEnds(into: &turn)
     if counters.endStepsPerTurn != share.endSteps {
       commit(.endStepsLimited(share.endSteps), into: &turn)
@@ -36,7 +37,7 @@ extension Scheduler {
     for number in workers.numbers {
       conversations[number].lastHeard = turn.now + timing.resync - timing.lost
     }
-    resumeFailurePolicies(into: &turn)
+    resumeFailurePolicies(hadPendingEnds: hadPendingEnds, into: &turn)
   }
 
   /// Handles one input. Effects leave only after `close`.

@@ -121,7 +121,7 @@ import Testing
     world.end(0, operation(1, 1))
     world.report(0)
     #expect(world.scheduler.hasPendingEnds)
-    #expect(world.cell(1, 2)?.phase == .waiting)
+    #expect(world.cell(1, 41)?.phase == .waiting && world.cell(1, 41)?.isImpossible == true)
     world.followEnds()
     let started = world.workers[0].assigned.map(\.attempt.operation.index)
     #expect(!started.isEmpty && started.allSatisfy { $0 >= 42 })
@@ -207,6 +207,173 @@ import Testing
     #expect((2...21).allSatisfy { world.cell($0, 0)?.blockers == 0 })
     #expect(world.brokenInvariant == nil)
     #expect(world.replayed().snapshot() == world.scheduler.snapshot())
+  }
+
+  /// One operation, which a worker runs, with sixty behind it; four steps a turn.
+  private func fan(_ policy: EdgePolicy = .succeeded) -> World {
+    var world = World(share: Self.few)
+    world.invariantChecks = .afterEveryTurn
+    world.join("w1", cpus: 1)
+    var submission = GraphSubmission(name: "fan")
+    submission.templates = [noops("first"), noops("behind", 60)]
+    submission.elementEdges = ElementEdges(
+      from: Array(repeating: 0, count: 60), to: Array(1...60), policies: [policy])
+    world.ask(.submit(submission))
+    world.start(0, operation(1, 0))
+    world.report(0)
+    return world
+  }
+
+  // The end had come before the edge was removed.
+  @Test(.checks("S23", "S37"), arguments: [true, false]) func anEdgeIsRemovedTooLate(fails: Bool) {
+    var world = fan()
+    world.end(0, operation(1, 0), fails ? .failure() : .success)
+    world.report(0)
+    #expect(world.scheduler.hasPendingEnds)
+    world.ask(.removeDependency(from: operation(1, 0), to: operation(1, 50)))
+    world.followEnds()
+    #expect(world.brokenInvariant == nil)
+    if fails {
+      #expect(world.endings.first?.structure.row.counts[.skipped] == 60)
+    } else {
+      #expect((1...60).allSatisfy { world.cell(1, $0)?.blockers == 0 })
+    }
+    #expect(world.replayed().snapshot() == world.scheduler.snapshot())
+  }
+
+  // It was removed in time, from an operation that has many others.
+  @Test(.checks("S37")) func anEdgeIsRemovedInTime() {
+    var world = fan()
+    world.ask(.removeDependency(from: operation(1, 0), to: operation(1, 50)))
+    world.ask(.hold(.operations([operation(1, 50)]), true))
+    world.end(0, operation(1, 0), .failure())
+    world.report(0)
+    world.followEnds()
+    #expect(world.cell(1, 50)?.phase == .waiting && world.cell(1, 50)?.isHeld == true)
+    #expect(world.brokenInvariant == nil)
+  }
+
+  // Who is cancelled before his turn comes to be skipped is cancelled, and stays in a suspended queue.
+  @Test(.checks("S23", "S75", "G4")) func whatIsCancelledIsNotSkipped() {
+    var world = World(share: Self.few)
+    world.invariantChecks = .afterEveryTurn
+    world.join("w1", cpus: 1)
+    world.ask(.createQueue(QueueSettings(name: "slow", isSuspended: true)))
+    var submission = GraphSubmission(name: "fan")
+    submission.queues = [.named("default"), .named("slow")]
+    submission.templates = [noops("first"), noops("behind", 60)]
+    submission.templates[1].queue = 1
+    submission.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded, match: .all)]
+    world.ask(.submit(submission))
+    world.start(0, operation(1, 0))
+    world.report(0)
+    world.end(0, operation(1, 0), .failure())
+    world.report(0)
+    #expect(world.scheduler.hasPendingEnds && world.cell(1, 60)?.isImpossible == true)
+    let late = (59...60).map { operation(1, $0) }
+    world.ask(.cancel(.operations(late), reason: "", grace: nil))
+    world.followEnds()
+    #expect(late.allSatisfy { world.cell(1, $0.index)?.phase == .waiting })
+    let restored = restored(world)
+    #expect(restored.snapshot() == world.scheduler.snapshot())
+    world.ask(.changeQueue("slow", QueueChange(isSuspended: false)))
+    world.followEnds()
+    let outcomes = ends(world).mapValues(\.0)
+    #expect(late.allSatisfy { outcomes[$0] == .cancelled })
+    #expect((1...58).allSatisfy { outcomes[operation(1, $0)] == .skipped })
+  }
+
+  private func restored(_ world: World) -> Scheduler {
+    var restored = Scheduler()
+    restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
+    return restored
+  }
+
+  // Another graph's ends are pending: a failure stops its own graph at once.
+  @Test(.checks("S23")) func policiesDoNotWaitForOthers() {
+    var world = layered(Self.few, layers: 40)
+    world.invariantChecks = .never
+    world.join("w2", cpus: 1)
+    var other = GraphSubmission(name: "other")
+    other.templates = [noops("a"), noops("b", 10)]
+    other.failurePolicy = .stop
+    world.ask(.submit(other))
+    let holder = world.worker(of: operation(2, 0)) ?? 0
+    world.start(holder, operation(2, 0))
+    world.report(holder)
+    failFirst(&world)
+    #expect(world.scheduler.hasPendingEnds)
+    world.end(holder, operation(2, 0), .failure())
+    world.report(holder)
+    #expect(world.scheduler.hasPendingEnds)
+    #expect((1...10).allSatisfy { world.cell(2, $0)?.isCancelled != false })
+  }
+
+  // The coordinator dies between the failure and the policy: what is between two attempts is stopped
+  // in the next life, as it would have been in the former.
+  @Test(.checks("S150")) func policiesAreNotForgotten() {
+    var world = World(share: Self.few)
+    world.join("w1", cpus: 2)
+    var submission = GraphSubmission(name: "policy")
+    submission.templates = [noops("first"), noops("retried"), noops("behind", 100)]
+    submission.templates[1].retry = RetryPolicy(maximum: 3, backoff: .seconds(60))
+    submission.groupEdges = [GroupEdge(from: 0, to: 2, policy: .succeeded, match: .all)]
+    submission.failurePolicy = .stop
+    world.ask(.submit(submission))
+    for index: UInt32 in 0...1 { world.start(0, operation(1, index)) }
+    world.end(0, operation(1, 1), .failure())
+    world.report(0)
+    failFirst(&world)
+    #expect(world.scheduler.hasPendingEnds && world.cell(1, 1)?.isCancelled == false)
+    world.scheduler = world.replayed()
+    world.beginLife()
+    let outcomes = ends(world).mapValues(\.0)
+    #expect(outcomes[operation(1, 1)] == .cancelled)
+    #expect((2...101).allSatisfy { outcomes[operation(1, $0)] == .skipped })
+  }
+
+  // A cancellation is answered when those that end at once have ended: the queue may be removed.
+  @Test(.checks("S96")) func theAnswerComesBehindTheEnds() {
+    var world = World(share: Self.few)
+    world.ask(.createQueue(QueueSettings(name: "q")))
+    var submission = GraphSubmission(name: "many")
+    submission.queues = [.named("q")]
+    submission.templates = [noops("x", 400)]
+    world.ask(.submit(submission))
+    #expect(world.ask(.cancelQueue("q", reason: "")) == nil)
+    let asked = world.lastRequest
+    world.followEnds()
+    guard case .cancelled(_, let counts) = world.replies[asked] else {
+      Issue.record("no answer")
+      return
+    }
+    #expect(counts[.cancelled] == 400)
+    guard case .done = world.ask(.removeQueue("q")) else {
+      Issue.record("the queue is not empty")
+      return
+    }
+  }
+
+  // What follows from usual ends is never left, however many a turn takes in.
+  @Test(.checks("S23")) func usualEndsAreFollowedAtOnce() {
+    var world = World()
+    world.invariantChecks = .never
+    world.join("w1", cpus: 4)
+    let chains = 4 * Int(Limits.endStepsPerTurn) / 16
+    var submission = GraphSubmission(name: "pairs")
+    submission.templates = [noops("a", UInt32(chains)), noops("b", UInt32(chains))]
+    submission.elementEdges = ElementEdges(
+      from: (0..<UInt32(chains)).map { $0 }, to: (0..<UInt32(chains)).map { $0 + UInt32(chains) },
+      policies: [.succeeded])
+    world.ask(.submit(submission))
+    world.step { scheduler, turn in
+      scheduler.state.allowEndSteps(&turn)
+      turn.endSteps = Int(Limits.endStepsPerTurn)
+      for index in 0..<UInt32(chains) where scheduler.graphs[1].cell(index).phase == .dispatched {
+        scheduler.commit(.succeeded, operation(1, index), into: &turn)
+      }
+    }
+    #expect(!world.scheduler.hasPendingEnds)
   }
 }
 
@@ -308,5 +475,24 @@ import Testing
     }
     #expect(counts[.cancelled] == 6 && counts.total == 6)
     #expect(world.cell(1, 0)?.isCancelled == false)
+  }
+
+  // The way from one part to the next leads through another graph.
+  @Test(.checks("S96")) func aWayBackThroughAnotherGraph() {
+    var world = world(edges: chain([0, 1]))
+    var other = graph(["b"])
+    other.externalEdges = [ExternalEdge(from: operation(1, 6), to: 0, policy: .succeeded)]
+    world.ask(.submit(other))
+    world.ask(.addDependency(from: operation(2, 0), to: operation(1, 2), .succeeded))
+    world.ask(cancelGraph)
+    for _ in 0..<10 { world.tick(after: .zero) }
+    let own = world.events.compactMap { event -> Outcome? in
+      guard case .operation(let id, _) = event.subject, id.graph.number == 1,
+        case .isFinished(let outcome) = event.kind
+      else { return nil }
+      return outcome
+    }
+    #expect(own == Array(repeating: .cancelled, count: 7))
+    #expect(world.brokenInvariant == nil)
   }
 }

@@ -5,13 +5,16 @@ import OpClusterModel
 
 extension Scheduler {
   /// Applies the policies of every graph in which an operation failed since the last call. Not
-  /// before all has followed from the failures: what they make impossible is skipped and not
-  /// cancelled (S23).
+  /// before all has followed from the failures in that graph: what they make impossible is skipped
+  /// and not cancelled (S23).
   mutating func applyFailurePolicies(into turn: inout SchedulingTurn) {
-    if hasPendingEnds { return }
     if state.failedGraphs.isEmpty, lingering.isEmpty { return }
     endLingering(into: &turn)
     for id in state.takeFailedGraphs() where graphs.contains(id.number) {
+      if graphs[id.number].hasPendingEnds {
+        state.failedGraphs.append(id)
+        continue
+      }
       if !graphs[id.number].failurePolicyTookEffect, graphs[id.number].failsAsAWhole {
         stopGraph(id, isAgain: false, into: &turn)
       }
@@ -19,17 +22,22 @@ extension Scheduler {
     }
   }
 
-  /// Applies the policies again in a new life, which does not know the lingering members. Each
-  /// policy already took effect in the turn of the decisive failure.
-  mutating func resumeFailurePolicies(into turn: inout SchedulingTurn) {
+  /// Applies the policies again in a new life, which does not know the lingering members.
+  ///
+  /// - Parameter hadPendingEnds: Whether the former life left ends. Else each policy already took
+  ///   effect in the turn of the decisive failure.
+  mutating func resumeFailurePolicies(
+    hadPendingEnds: Bool, into turn: inout SchedulingTurn
+  ) {
     lingering = []
     _ = state.takeFailedGraphs()
     for number in graphs.numbers where graphs[number].sawFailures {
       let id = GraphID(number)
       if graphs[number].failurePolicyTookEffect || graphs[number].failsAsAWhole {
-        stopGraph(id, isAgain: true, into: &turn)
+        let isAgain = graphs[number].failurePolicyTookEffect || !hadPendingEnds
+        stopGraph(id, isAgain: isAgain, into: &turn)
       }
-      stopScopes(of: id, isAgain: true, into: &turn)
+      stopScopes(of: id, isAgain: !hadPendingEnds, into: &turn)
     }
   }
 

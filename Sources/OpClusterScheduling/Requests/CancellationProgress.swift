@@ -111,6 +111,10 @@ struct CancellationProgress: Sendable {
 
   /// Takes a graph out of turn; nil if it is not left. Costs the logarithm of what is left.
   mutating func takeEarly(_ graph: GraphID) -> OperationRuns? {
+    if let runs = rest, runs.graph == graph {
+      rest = nil
+      return runs
+    }
     let found: OperationRuns?
     switch left {
     case .listed(let runs):

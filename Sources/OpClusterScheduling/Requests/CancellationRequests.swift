@@ -90,7 +90,10 @@ extension Scheduler {
     }
     let part = addDependents(to: takePart(&progress), &progress)
     let recalled = cancel(part, &progress, into: &turn)
-    if recalled.isEmpty { return .now(.cancelled(progress.verdicts, progress.counts)) }
+    // Not before those that end at once have ended: the queue may be removed then, for example.
+    if recalled.isEmpty, !hasPendingEnds {
+      return .now(.cancelled(progress.verdicts, progress.counts))
+    }
     deferred.append(
       DeferredRequest(asker: asker, awaiting: recalled, action: .finishCancelling(progress)))
     return .later
@@ -240,7 +243,7 @@ extension Scheduler {
     }
     if !marked.isEmpty { commit(.cancelled(marked, progress.reason), into: &turn) }
     tellWorkers(awaited, progress.grace, into: &turn)
-    // The commit has ended none of these, since it ends what it marks. Those without a worker are
+    // The commit has ended none of these: a worker has them. Those without a worker are
     // passed over. An assigned one is being recalled and needs no grace.
     for id in hurried where !graphs[id.graph.number].cell(id.index).isAssigned {
       sendCancel(id, grace: progress.grace, into: &turn)

@@ -54,6 +54,9 @@ extension DeferredRequest.Action {
     if case .finishSuspending(let progress) = self { progress.isLeft(anyOf: graphs) } else { false }
   }
 
+  /// Whether it is answered only when nothing is left that follows from ends.
+  var awaitsEnds: Bool { if case .finishCancelling = self { true } else { false } }
+
   /// Whether parts of it are left.
   var hasParts: Bool {
     switch self {

@@ -24,7 +24,7 @@ extension Scheduler {
         return true
       }
       request.noteUnstarted(unstarted)
-      if request.isSettled {
+      if request.isSettled, !(hasPendingEnds && request.action.awaitsEnds) {
         settled = true
         finish(request, into: &turn)
       } else {

@@ -93,6 +93,10 @@ extension Scheduler {
               + "\(from.unfinished) of \(from.template.count) have not ended"))
       }
     }
+    let cell = graphs[graph].cell(id.index)
+    if cell.isImpossible {
+      lines.append(.init("it will be skipped: what it waits for did not end as it must"))
+    }
     // `open` holds a name for each unfinished dependency; only eight are shown.
     var open: [String] = []
     graphs[graph].forEachDependency(of: id.index) { on, _ in

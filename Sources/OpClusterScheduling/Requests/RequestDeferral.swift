@@ -25,7 +25,7 @@ extension Scheduler {
       || (isOwn && ofKey >= Limits.requestsInPartsPerKey)
     {
       throw Refusal(
-        .busy, "\(requestsInParts) changes of many graphs are under way", hint: "ask again",
+        .busy, "\(requestsInParts) changes of many operations are under way", hint: "ask again",
         retryAfter: .seconds(1))
     }
     requestsInParts += 1

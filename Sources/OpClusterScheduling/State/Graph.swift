@@ -58,6 +58,12 @@ struct Graph: Blankable {
   /// The queues that belong to the graph and are removed with it.
   var ownQueues: [QueueID] = []
   var unfinished: UInt32
+  /// Operations that are to be skipped, and have not been yet.
+  var impossible: UInt32 = 0
+  /// Its operations that have ended and of which edges are yet to be resolved.
+  var openEdges: Int32 = 0
+  /// Whether the ends of its operations have yet consequences in it.
+  var hasPendingEnds: Bool { impossible > 0 || openEdges > 0 }
   /// Operations handed over or executing.
   var inFlight: UInt32 = 0
   /// Failures except allowed ones.

@@ -98,7 +98,9 @@ extension Scheduler {
   ) -> MeasuredEnd {
     let id = entry.attempt.operation
     if case .cancelTaken = entry { return .none }
-    followEnds(before: id, into: &turn)
+    if entry.impliesStart, isCurrent(entry.attempt, worker) {
+      followEnds(before: id, into: &turn)
+    }
     guard isCurrent(entry.attempt, worker) else {
       turnAway(entry.attempt, of: worker, into: &turn)
       return .none
@@ -286,6 +288,16 @@ extension RetryPolicy.Reason {
     case .exit(let first, let last):
       result.cause == .failed && result.exitStatus >= Int32(first)
         && result.exitStatus <= Int32(last)
+    }
+  }
+}
+
+extension WorkerReport.Entry {
+  /// Whether the attempt has begun, as far as the worker knows.
+  fileprivate var impliesStart: Bool {
+    switch self {
+    case .started, .alreadyStarted, .finished: true
+    default: false
     }
   }
 }

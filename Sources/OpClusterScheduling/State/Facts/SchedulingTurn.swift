@@ -40,6 +40,8 @@ public struct SchedulingTurn: Sendable {
   var consequences = Consequences()
   /// What the ends of operations have cost in this turn (`EndSteps`).
   var endSteps = 0
+  /// What they may come to with the present fact.
+  var endStepsAllowed = Int.max
   /// Workers that were welcomed in this turn.
   var welcomed: [UInt32] = []
   /// The time from which the keys of graphs that end in this turn count; unknown if no fact says

@@ -41,6 +41,8 @@ extension ClusterState {
     _ span: OperationSpan, _ reason: CancelReason, into turn: inout SchedulingTurn
   ) {
     let graph = span.graph.number
+    // Cancelled before its turn came to be skipped: then it is not skipped (S23).
+    if graphs[graph].cell(span.first).isImpossible { noLongerImpossible(span) }
     let wasReady = isReady(span.id, span.stage)
     let (before, after) = graphs[graph].update(span) { cell in
       let before = cell.word

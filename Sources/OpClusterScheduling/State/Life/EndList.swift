@@ -53,6 +53,9 @@ struct EndList: Sendable {
     var positions: Range<Int>
     /// Of other graphs and late edges, the lowest last.
     var others: [Graph.ExternalDependent]
+    /// The dependents whose edge had been removed before the end; mostly none. What is removed
+    /// after it comes too late.
+    var removed: Set<UInt32> = []
 
     var isEmpty: Bool { positions.isEmpty && others.isEmpty }
   }

@@ -19,10 +19,23 @@ enum EndSteps {
 extension ClusterState {
   /// Whether the turn may follow further ends.
   @inline(__always)
-  func hasRoom(_ turn: SchedulingTurn) -> Bool { turn.endSteps < endStepsPerTurn }
+  func hasRoom(_ turn: SchedulingTurn) -> Bool { turn.endSteps < turn.endStepsAllowed }
+
+  /// Gives a fact what is left of the turn's share, and at least a sixteenth of it: what follows
+  /// from usual ends is never left, however many a turn takes in, else it would pile up.
+  mutating func allowEndSteps(_ turn: inout SchedulingTurn) {
+    let all = endStepsPerTurn
+    turn.endStepsAllowed = all == .max ? .max : max(all, turn.endSteps + max(1, all / 16))
+  }
 
   private var endStepsPerTurn: Int {
     counters.endStepsPerTurn == 0 ? .max : Int(counters.endStepsPerTurn)
+  }
+
+  /// Takes the mark from operations that end now, or are not to be skipped any more.
+  mutating func noLongerImpossible(_ span: OperationSpan) {
+    graphs[span.graph.number].update(span) { $0.flags.remove(.impossible) }
+    graphs[span.graph.number].impossible -= span.count
   }
 
   /// Follows the ends that earlier turns left, as far as one turn goes.
@@ -37,7 +50,7 @@ extension ClusterState {
   /// a look at each of them that has edges to other graphs.
   func partThatFits(_ end: EndList.End, _ turn: SchedulingTurn) -> Range<UInt32> {
     if counters.endStepsPerTurn == 0 { return end.range }
-    var room = endStepsPerTurn - turn.endSteps
+    var room = turn.endStepsAllowed - turn.endSteps
     var part = end.range
     while part.count > 1, steps(of: end, part) > room {
       part = part.lowerBound..<(part.lowerBound + UInt32(part.count / 2))
@@ -55,7 +68,7 @@ extension ClusterState {
   /// equal, nor more: the number must be the same in a replay.
   func membersThatFit(_ turn: SchedulingTurn) -> Int {
     if counters.endStepsPerTurn == 0 { return .max }
-    return max(1, endStepsPerTurn - turn.endSteps) * EndSteps.operationsPerStep
+    return max(1, turn.endStepsAllowed - turn.endSteps) * EndSteps.operationsPerStep
   }
 
   /// What the end of neighbours costs within their graph, at most.
@@ -81,5 +94,12 @@ extension ClusterState {
     guard graphs.contains(dependent.graph.number) else { return 0 }
     let hasEnded = graphs[dependent.graph.number].cell(dependent.index).phase == .finished
     return hasEnded ? 0 : EndSteps.otherGraph
+  }
+}
+
+extension Registry<Graph> {
+  /// Counts a list of open edges of one graph, which may have ended meanwhile.
+  mutating func noteOpenEdges(_ graph: UInt32, _ change: Int32) {
+    if contains(graph) { self[graph].openEdges += change }
   }
 }

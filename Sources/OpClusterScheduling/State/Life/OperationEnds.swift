@@ -6,11 +6,13 @@ import HeapModule
 import OpClusterModel
 
 extension ClusterState {
-  /// Ends an operation at once, and every operation that this end makes impossible (S23).
+  /// Ends an operation at once, and, as far as the turn has room, every operation that this end
+  /// makes impossible (S23).
   mutating func end(_ id: OperationID, _ outcome: Outcome, into turn: inout SchedulingTurn) {
     var ends = EndList()
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     let span = OperationSpan(id, stage: stage)
+    allowEndSteps(&turn)
     endOne(EndList.End(span, OperationCell.Ending(outcome)), &ends, into: &turn)
     end(&ends, into: &turn)
   }
@@ -18,13 +20,16 @@ extension ClusterState {
   /// Ends all of a list, and every operation that these ends make impossible; `pendingEnds` gets
   /// what the turn has no room for. Costs the spans that end, and their edges.
   mutating func end(_ ends: inout EndList, into turn: inout SchedulingTurn) {
+    allowEndSteps(&turn)
     while hasRoom(turn), let entry = ends.popFirst() {
       switch entry {
       // Those of them that began instead may be the last of their graph.
       case .end(let end) where !graphs.contains(end.graph.number): break
       case .end(let end) where end.range.count == 1: endOne(end, &ends, into: &turn)
       case .end(let end): endMany(end, &ends, into: &turn)
-      case .edges(let edges): release(edges, &ends, into: &turn)
+      case .edges(let edges):
+        graphs.noteOpenEdges(edges.cause.id.graph.number, -1)
+        release(edges, &ends, into: &turn)
       case .members(let queue): endMembers(of: queue, &ends, into: &turn)
       }
     }
@@ -84,11 +89,12 @@ extension ClusterState {
           OperationSpan(graph: member.graph, range: rest, stage: member.stage))
         member.count = UInt32(most - taken)
       }
-      taken += Int(member.count)
       guard graphs.contains(member.graph.number) else { continue }
       // Some of what was equal may differ by now: an edge was met, or it ended.
       changeSpans(member.graph.number, member.range) { state, span in
-        if state.mayEnd(span) { ends.append(cancelled: span) }
+        guard state.mayEnd(span) else { return }
+        taken += Int(span.count)
+        ends.append(cancelled: span)
       }
     }
     turn.endSteps += EndSteps.spread(taken)
@@ -96,15 +102,19 @@ extension ClusterState {
   }
 
   /// The one commit that clears isExecuting and sets isFinished (S9); false if they had ended
-  /// before, or have begun after they were to be skipped.
+  /// before, or are not to be skipped any more.
   private mutating func finish(
     _ span: OperationSpan, _ end: EndList.End, into turn: inout SchedulingTurn
   ) -> Bool {
     let graph = span.graph.number
     let cell = graphs[graph].cell(span.first)
     if cell.phase == .finished { return false }
+    // It has begun, or was cancelled, after it was to be skipped.
     if end.reason != nil, !cell.isImpossible { return false }
-    if let reason = end.reason { markSkipped(span, cell, reason, into: &turn) }
+    if let reason = end.reason {
+      noLongerImpossible(span)
+      markSkipped(span, cell, reason, into: &turn)
+    }
     if end.ending.outcome != .succeeded, cell.worker == 0 || cell.isAssigned {
       noteUnattempted(span, end, into: &turn)
     }
@@ -233,6 +243,14 @@ extension ClusterState {
       // Sorted, so that a restored state uses the same order: an end may be another's reason.
       edges.others = others.sorted { $0.operation > $1.operation }
     }
+    if !graphs[graph].removedDependencies.isEmpty {
+      for position in edges.positions {
+        let dependent = graphs[graph].dependents[position].index
+        if isRemoved(edges.cause.id, of: graphs[graph].operation(dependent)) {
+          edges.removed.insert(dependent)
+        }
+      }
+    }
     if !edges.isEmpty { release(edges, &ends, into: &turn) }
   }
 
@@ -247,30 +265,35 @@ extension ClusterState {
       edges.positions = (position + 1)..<edges.positions.upperBound
       turn.endSteps += 1
       let edge = graphs[graph].dependents[position]
-      release(
-        graphs[graph].operation(edge.index), edge.policy, of: edges.cause, &ends, into: &turn)
+      if !edges.removed.isEmpty, edges.removed.contains(edge.index) { continue }
+      let dependent = graphs[graph].operation(edge.index)
+      release(dependent, edge.policy, of: edges.cause, &ends, into: &turn)
     }
     while hasRoom(turn), let dependent = edges.others.popLast() {
       turn.endSteps += stepsOfOther(dependent.operation)
-      release(
-        dependent.operation, dependent.policy, of: edges.cause, isExtra: true, &ends, into: &turn)
+      release(dependent.operation, dependent.policy, of: edges.cause, &ends, into: &turn)
     }
-    if !edges.isEmpty { ends.putBack(.edges(edges)) }
+    // A restored state does not know the edges to those that have ended.
+    while let last = edges.others.last, stepsOfOther(last.operation) == 0 {
+      edges.others.removeLast()
+    }
+    if edges.isEmpty { return }
+    graphs.noteOpenEdges(graph, 1)
+    ends.putBack(.edges(edges))
+  }
+
+  /// Whether a submitted edge was removed. An added one is independent of that.
+  private func isRemoved(_ dependency: OperationID, of dependent: OperationID) -> Bool {
+    graphs[dependent.graph.number].removedDependencies[dependent.index]?.contains(dependency) == true
   }
 
   /// Resolves one edge: either it is met, or its dependent can no longer run.
   private mutating func release(
     _ dependent: OperationID, _ policy: EdgePolicy, of cause: EndList.Cause,
-    isExtra: Bool = false, _ ends: inout EndList, into turn: inout SchedulingTurn
+    _ ends: inout EndList, into turn: inout SchedulingTurn
   ) {
     let graph = dependent.graph.number
     guard graphs.contains(graph) else { return }
-    // A submitted edge may have been removed; an added one is independent of that.
-    if !isExtra, !graphs[graph].removedDependencies.isEmpty,
-      graphs[graph].removedDependencies[dependent.index]?.contains(cause.id) == true
-    {
-      return
-    }
     let stage = graphs[graph].stageNumber(of: dependent.index)
     let span = OperationSpan(dependent, stage: stage)
     if cause.satisfies(policy) {
@@ -313,6 +336,7 @@ extension ClusterState {
     case .failed, .timedOut, .cancelled, .lost: isHarmless = false
     }
     graphs[span.graph.number].update(span) { $0.flags.insert(.impossible) }
+    graphs[span.graph.number].impossible += span.count
     ends.append(
       EndList.End(
         span, OperationCell.Ending(.skipped, isHarmless: isHarmless),
@@ -350,6 +374,7 @@ extension ClusterState {
     let first = graphs[graph].stages[edge.stage].firstIndex + element
     if end.range.count == 1 {
       let dependent = OperationID(graph: end.graph, index: first)
+      if isRemoved(end.cause.id, of: dependent) { return }
       return release(dependent, edge.policy, of: end.cause, &ends, into: &turn)
     }
     let isMet = end.cause.satisfies(edge.policy)
@@ -362,6 +387,7 @@ extension ClusterState {
       for index in dependents.range {
         let cause = end.cause(end.range.lowerBound + (index - first))
         let dependent = OperationID(graph: end.graph, index: index)
+        if state.isRemoved(cause.id, of: dependent) { continue }
         state.release(dependent, edge.policy, of: cause, &ends, into: &turn)
       }
     }

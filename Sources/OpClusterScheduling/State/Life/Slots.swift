@@ -84,9 +84,10 @@ extension ClusterState {
     }
     graphs[graph].update(id.index) { cell in
       if cell.worker != 0 { cell.runs = min(cell.runs, .max - 1) + 1 }
-      // What has begun is not skipped any more.
-      cell.flags.subtract([.recalling, .retrying, .impossible])
+      cell.flags.subtract([.recalling, .retrying])
     }
+    // What has begun is not skipped any more.
+    if cell.isImpossible { noLongerImpossible(OperationSpan(id, stage: stage)) }
     if cell.phase == .executing { return }
     move(id, stage, .begin)
     queues[graphs[graph].queue(of: id.index, stage: stage).number].executing += 1
