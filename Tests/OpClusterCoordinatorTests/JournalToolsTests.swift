@@ -119,7 +119,7 @@ import Testing
     #expect(throws: Service.NotServing.self) { try Service(.disk, in: folder) }
   }
 
-  @Test("a journal that ends while ends are pending is not compacted until a life has followed them")
+  @Test("a journal that ends while ends are pending is compacted only behind another life (G9)")
   func compactionWhileEndsArePending() throws {
     let folder = try TestFolder()
     let state = "\(folder.path)/state"

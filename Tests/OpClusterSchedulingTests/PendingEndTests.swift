@@ -253,7 +253,7 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
-  // Who is cancelled before his turn comes to be skipped is cancelled, and stays in a suspended queue.
+  // Who is cancelled before his turn comes to be skipped stays in a suspended queue.
   @Test(.checks("S23", "S75", "G4")) func whatIsCancelledIsNotSkipped() {
     var world = World(share: Self.few)
     world.invariantChecks = .afterEveryTurn
@@ -309,8 +309,8 @@ import Testing
     #expect((1...10).allSatisfy { world.cell(2, $0)?.isCancelled != false })
   }
 
-  // The coordinator dies between the failure and the policy: what is between two attempts is stopped
-  // in the next life, as it would have been in the former.
+  // The coordinator dies between the failure and the policy: what is between two attempts is
+  // stopped in the next life, as it would have been in the former.
   @Test(.checks("S150")) func policiesAreNotForgotten() {
     var world = World(share: Self.few)
     world.join("w1", cpus: 2)
@@ -434,7 +434,8 @@ import Testing
     #expect(outcomes(world) == Array(repeating: .cancelled, count: 7))
   }
 
-  @Test(.checks("S34", "S96"), arguments: [true, false]) func lateEdgesThatLeadBack(restored: Bool) {
+  @Test(.checks("S34", "S96"), arguments: [true, false])
+  func lateEdgesThatLeadBack(restored: Bool) {
     var world = world(edges: chain([0, 1]))
     world.ask(.addDependency(from: operation(1, 6), to: operation(1, 2), .succeeded))
     if restored {

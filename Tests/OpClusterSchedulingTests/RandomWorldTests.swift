@@ -28,7 +28,8 @@ struct Seeded: RandomNumberGenerator {
     var chance = Seeded(state: seed)
     // Small pages, so that few operations change together; the copies have the usual ones.
     var world = World(
-      pageBits: UInt32(seed % 3), share: TurnShare(graphs: Int(1 + seed % 4), endSteps: UInt32(seed % 7)))
+      pageBits: UInt32(seed % 3),
+      share: TurnShare(graphs: Int(1 + seed % 4), endSteps: UInt32(seed % 7)))
     world.invariantChecks = .afterEveryTurn
     for at in 0..<(1 + chance.below(3)) { world.join("w\(at)", cpus: Int64(1 + chance.below(3))) }
     world.ask(.createQueue(QueueSettings(name: "other")))

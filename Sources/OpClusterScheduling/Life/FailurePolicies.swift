@@ -11,10 +11,6 @@ extension Scheduler {
     if state.failedGraphs.isEmpty, lingering.isEmpty { return }
     endLingering(into: &turn)
     for id in state.takeFailedGraphs() where graphs.contains(id.number) {
-      if graphs[id.number].hasPendingEnds {
-        state.failedGraphs.append(id)
-        continue
-      }
       if !graphs[id.number].failurePolicyTookEffect, graphs[id.number].failsAsAWhole {
         stopGraph(id, isAgain: false, into: &turn)
       }

@@ -13,8 +13,8 @@ extension Scheduler {
   }
 
   /// Follows them as long as an operation that was sent ahead waits for one of them alone: its
-  /// worker saw them end and went on, and nobody is to see it start before they ended (G10). What is
-  /// pending elsewhere is left. The newest ends come first, so that this is mostly one step.
+  /// worker saw them end and went on, and nobody is to see it start before they ended (G10). What
+  /// is pending elsewhere is left. The newest ends come first, so that this is mostly one step.
   mutating func followEnds(before id: OperationID, into turn: inout SchedulingTurn) {
     while hasPendingEnds, waitsForPendingEnds(id) { commit(.endsContinued, into: &turn) }
   }

@@ -52,8 +52,7 @@ struct ClusterState: Sendable {
   var failedGraphs: [GraphID] = []
   /// Queues whose count may have changed in this turn, each once.
   var dirtyQueues: [UInt32] = []
-  /// The stages of large graphs that have ended, to be freed little by little.
-  var retiredStages: [[Stage]] = []
+  var retiredStages = RetiredStages()
   /// Queues whose lines must be swept.
   var crowdedQueues: [UInt32] = []
 

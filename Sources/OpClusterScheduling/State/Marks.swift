@@ -55,11 +55,17 @@ extension ClusterState {
     graphs[graph].stoppedScopes[scope] = true
   }
 
-  /// The graphs in which an operation failed since the last call.
+  /// The graphs in which an operation failed since the last call. Those in which not all has
+  /// followed from ends come later.
   mutating func takeFailedGraphs() -> [GraphID] {
     if failedGraphs.isEmpty { return [] }
-    defer { failedGraphs = [] }
-    return failedGraphs
+    let failed = failedGraphs
+    failedGraphs = pendingEnds.isEmpty ? [] : failed.filter { hasPendingEnds(in: $0) }
+    return failedGraphs.isEmpty ? failed : failed.filter { !hasPendingEnds(in: $0) }
+  }
+
+  private func hasPendingEnds(in graph: GraphID) -> Bool {
+    graphs.contains(graph.number) && graphs[graph.number].hasPendingEnds
   }
 
   /// The kinds of demand that are new since the last call.

@@ -10,7 +10,7 @@ enum CoreChange: String, CaseIterable {
   case cancel = "a graph is cancelled"
   case chains = "a graph of two arrays, element behind element, is cancelled"
   case layers = "a graph of layers, each operation behind three, is cancelled"
-  case stages = "a graph of operations of their own, each behind three (at most 200,000), is cancelled"
+  case stages = "a graph of single operations, each behind three (at most 200,000), is cancelled"
   case failed = "an operation fails, and all layers behind it are skipped"
   case dependents = "the dependents of an operation are cancelled"
   case graphs = "graphs of one operation are cancelled"

@@ -78,7 +78,7 @@ extension ClusterState {
       counters.lastEvent += UInt64(turn.events[at].count)
     }
     if turn.isDurable { lastCommit = turn.commit }
-    freeRetiredStages()
+    retiredStages.freeSome()
     graphs.freeRetired()
     queues.freeRetired()
     workers.freeRetired()

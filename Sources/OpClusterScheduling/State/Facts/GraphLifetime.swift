@@ -205,7 +205,7 @@ extension ClusterState {
       else { continue }
       var ends = EndList()
       let stage = graphs[graph].stageNumber(of: edge.to)
-      skip(
+      markImpossible(
         OperationSpan(graphs[graph].operation(edge.to), stage: stage),
         because: EndList.Cause(id: edge.from, ending: ending), &ends)
       end(&ends, into: &turn)
@@ -267,19 +267,8 @@ extension ClusterState {
     forgetLines(of: graph)
     for queue in graph.ownQueues { removeQueue(queue) }
     endRecomputation(by: graph, outcome)
-    if graph.stages.count > Self.stagesFreedPerTurn { retiredStages.append(graph.stages) }
+    retiredStages.retire(graph.stages)
   }
-
-  /// Frees some of the storage of graphs that have ended: to free 200,000 stages takes as long as
-  /// several turns.
-  mutating func freeRetiredStages() {
-    guard let last = retiredStages.indices.last else { return }
-    let count = min(retiredStages[last].count, Self.stagesFreedPerTurn)
-    retiredStages[last].removeLast(count)
-    if retiredStages[last].isEmpty { retiredStages.removeLast() }
-  }
-
-  private static var stagesFreedPerTurn: Int { 4_096 }
 
   /// Empties the lines of queues without members and barriers. Their runs are obsolete, since
   /// nobody is in the queues, and they would hold memory until the queues are used again.

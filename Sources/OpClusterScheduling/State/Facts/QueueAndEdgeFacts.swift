@@ -131,7 +131,7 @@ extension ClusterState {
       guard let outcome = ending.outcome, !policy.isSatisfied(by: outcome) else { return }
       var ends = EndList()
       let span = OperationSpan(to, stage: graphs[graph].stageNumber(of: to.index))
-      skip(span, because: EndList.Cause(id: from, ending: ending), &ends)
+      markImpossible(span, because: EndList.Cause(id: from, ending: ending), &ends)
       return end(&ends, into: &turn)
     }
     graphs[from.graph.number].externalDependents[from.index, default: []].append(

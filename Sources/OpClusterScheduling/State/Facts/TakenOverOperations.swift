@@ -131,7 +131,7 @@ extension ClusterState {
     if cause.satisfies(policy) {
       graphs[span.graph.number].update(span) { $0.blockers -= 1 }
     } else {
-      skip(span, because: cause, &impossible)
+      markImpossible(span, because: cause, &impossible)
     }
   }
 
@@ -148,7 +148,7 @@ extension ClusterState {
       if !edge.policy.isSatisfied(by: .succeeded) {
         let cause = reusedEnd(graph, first)
         graphs[graph].forEachSpan(in: graphs[graph].stages[edge.stage].indices) { span in
-          skip(span, because: cause, &impossible)
+          markImpossible(span, because: cause, &impossible)
         }
       } else if from.unfinished == 0, graphs[graph].stages[edge.stage].gates > 0 {
         graphs[graph].stages[edge.stage].gates -= 1

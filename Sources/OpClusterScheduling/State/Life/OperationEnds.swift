@@ -284,7 +284,8 @@ extension ClusterState {
 
   /// Whether a submitted edge was removed. An added one is independent of that.
   private func isRemoved(_ dependency: OperationID, of dependent: OperationID) -> Bool {
-    graphs[dependent.graph.number].removedDependencies[dependent.index]?.contains(dependency) == true
+    let removed = graphs[dependent.graph.number].removedDependencies[dependent.index]
+    return removed?.contains(dependency) == true
   }
 
   /// Resolves one edge: either it is met, or its dependent can no longer run.
@@ -299,7 +300,7 @@ extension ClusterState {
     if cause.satisfies(policy) {
       unblock(span, by: cause, into: &turn)
     } else {
-      skip(span, because: cause, &ends)
+      markImpossible(span, because: cause, &ends)
     }
   }
 
@@ -324,7 +325,9 @@ extension ClusterState {
 
   /// Notes that an edge of unfinished operations can no longer be met; not if they are already
   /// cancelled or (only possible with a late edge) run.
-  mutating func skip(_ span: OperationSpan, because cause: EndList.Cause, _ ends: inout EndList) {
+  mutating func markImpossible(
+    _ span: OperationSpan, because cause: EndList.Cause, _ ends: inout EndList
+  ) {
     let cell = graphs[span.graph.number].cell(span.first)
     if cell.phase == .finished || cell.phase == .executing || cell.isCancelled { return }
     if cell.isImpossible { return }
@@ -406,7 +409,7 @@ extension ClusterState {
       return
     }
     changeSpans(graph, graphs[graph].stages[stage].indices) { state, span in
-      state.skip(span, because: cause, &ends)
+      state.markImpossible(span, because: cause, &ends)
     }
   }
 }
