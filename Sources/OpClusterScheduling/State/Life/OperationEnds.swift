@@ -14,13 +14,17 @@ extension ClusterState {
     let span = OperationSpan(id, stage: stage)
     allowEndSteps(&turn)
     endOne(EndList.End(span, OperationCell.Ending(outcome)), &ends, into: &turn)
-    end(&ends, into: &turn)
+    followAllowed(&ends, into: &turn)
   }
 
   /// Ends all of a list, and every operation that these ends make impossible; `pendingEnds` gets
   /// what the turn has no room for. Costs the spans that end, and their edges.
   mutating func end(_ ends: inout EndList, into turn: inout SchedulingTurn) {
     allowEndSteps(&turn)
+    followAllowed(&ends, into: &turn)
+  }
+
+  private mutating func followAllowed(_ ends: inout EndList, into turn: inout SchedulingTurn) {
     while hasRoom(turn), let entry = ends.popFirst() {
       switch entry {
       // Those of them that began instead may be the last of their graph.
