@@ -115,10 +115,9 @@ extension ClusterState {
     if cell.phase == .finished { return false }
     // It has begun, or was cancelled, after it was to be skipped.
     if end.reason != nil, !cell.isImpossible { return false }
-    if let reason = end.reason {
-      noLongerImpossible(span)
-      markSkipped(span, cell, reason, into: &turn)
-    }
+    // Also what ends otherwise before its turn comes, lost with its worker for example.
+    if cell.isImpossible { noLongerImpossible(span) }
+    if let reason = end.reason { markSkipped(span, cell, reason, into: &turn) }
     if end.ending.outcome != .succeeded, cell.worker == 0 || cell.isAssigned {
       noteUnattempted(span, end, into: &turn)
     }
