@@ -46,6 +46,42 @@ enum RandomSteering {
     }
   }
 
+  /// A late edge, mostly forwards, also from and to what has ended or is to be skipped.
+  static func edge(_ chance: inout Seeded) -> ClientRequest {
+    let graph = UInt32(1 + chance.below(3))
+    let other = chance.chance(80) ? graph : UInt32(1 + chance.below(3))
+    return .addDependency(
+      from: operation(other, UInt32(chance.below(4))),
+      to: operation(graph, UInt32(chance.below(6))),
+      EdgePolicy.allCases.randomElement(using: &chance) ?? .finished)
+  }
+
+  /// An edge that is there, if any: half of them lead to what is to be skipped.
+  static func removedEdge(of world: World, _ chance: inout Seeded) -> ClientRequest {
+    let preferred = toBeSkipped(world).randomElement(using: &chance)
+    let dependent = chance.chance(50) ? preferred ?? someOperation(&chance) : someOperation(&chance)
+    var known: [OperationID] = []
+    let number = dependent.graph.number
+    if world.scheduler.graphs.contains(number) {
+      let graph = world.scheduler.graphs[number]
+      if dependent.index < graph.operationCount {
+        graph.forEachDependency(of: dependent.index) { on, _ in known.append(on) }
+      }
+    }
+    return .removeDependency(
+      from: known.randomElement(using: &chance) ?? someOperation(&chance), to: dependent)
+  }
+
+  /// All that an end has made impossible, and that a later turn will skip.
+  static func toBeSkipped(_ world: World) -> [OperationID] {
+    if !world.scheduler.hasPendingEnds { return [] }
+    return world.scheduler.graphs.numbers.flatMap { number in
+      let graph = world.scheduler.graphs[number]
+      return (0..<graph.operationCount).filter { graph.cell($0).isImpossible }
+        .map { graph.operation($0) }
+    }
+  }
+
   private static func target(_ chance: inout Seeded) -> OperationTarget {
     switch chance.below(4) {
     case 0: .operations((0...chance.below(4)).map { _ in someOperation(&chance) })

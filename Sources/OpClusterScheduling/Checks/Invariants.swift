@@ -207,7 +207,7 @@ extension Scheduler {
     _ queueTotals: inout [UInt32: QueueTotals]
   ) -> String? {
     let graph = graphs[number]
-    var (unfinished, inFlight): (UInt32, UInt32) = (0, 0)
+    var (unfinished, inFlight, impossible): (UInt32, UInt32, UInt32) = (0, 0, 0)
     for (at, stage) in graph.stages.enumerated() {
       var counts = StateCounts()
       var atWorkers: UInt32 = 0
@@ -216,6 +216,7 @@ extension Scheduler {
         counts[cell.word] += 1
         if cell.phase != .finished { unfinished += 1 }
         if cell.worker != 0 { atWorkers += 1 }
+        if cell.isImpossible { impossible += 1 }
         if let broken = check(cell, graph, at, index) { return broken }
         addToTotals(cell, graph, at, index, &workerTotals, &queueTotals)
       }
@@ -236,6 +237,9 @@ extension Scheduler {
     }
     if inFlight != graph.inFlight {
       return "graph \(number): \(graph.inFlight) at workers, found \(inFlight)"
+    }
+    if impossible != graph.impossible {
+      return "graph \(number): \(graph.impossible) to be skipped, found \(impossible)"
     }
     return unfinished == graph.unfinished
       ? nil : "graph \(number): \(graph.unfinished) unfinished, found \(unfinished)"
@@ -273,6 +277,7 @@ extension Scheduler {
     case .waiting where isClear && !cell.isHeld && !cell.isCancelled && !cell.isImpossible:
       if standsFree(graph, stage, index) { return "\(name) waits for nothing" }
       return cell.worker == 0 ? nil : "\(name) waits but worker \(cell.worker) has it"
+    case .ready where cell.isImpossible: return "\(name) is ready and to be skipped"
     case .ready where !isClear && !cell.isCancelled: return "\(name) is ready but blocked"
     case .dispatched where cell.worker == 0: return "\(name) is dispatched to nobody"
     case .dispatched where !isClear && !cell.flags.contains(.ahead) && !cell.isCancelled:

@@ -85,7 +85,7 @@ struct OperationCell: Equatable, Sendable {
   /// Whether it stands in line for a worker.
   var isInLine: Bool {
     (phase == .ready || (phase == .executing && worker == 0 && !flags.contains(.backingOff)))
-      && !isCancelled && !isImpossible && !flags.contains(.pinned)
+      && !isCancelled && !flags.contains(.pinned)
   }
 
   /// The state word for people.
