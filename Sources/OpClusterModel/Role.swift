@@ -36,7 +36,9 @@ extension String {
 
   /// Whether it has no control characters, and none that show other text than is there.
   public var isPlainText: Bool {
-    unicodeScalars.allSatisfy { scalar in
+    // Most names and values are ASCII, which needs no look at the tables of Unicode.
+    if utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return true }
+    return unicodeScalars.allSatisfy { scalar in
       switch scalar.properties.generalCategory {
       case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: false
       default: true

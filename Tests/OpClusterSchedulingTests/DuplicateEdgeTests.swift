@@ -18,7 +18,7 @@ import Testing
       submission.templates.append(noops("t\(at)", UInt32(chance.below(4))))
     }
     let policies: [EdgePolicy] = chance.chance(50) ? [.succeeded] : [.succeeded, .finished]
-    for _ in 0..<chance.below(4) {
+    for _ in 0..<chance.below(7) {
       let count = submission.templates.count
       let pair = [chance.below(count), chance.below(count)].sorted()
       if pair[0] == pair[1] { continue }
@@ -30,7 +30,7 @@ import Testing
           match: isSame && chance.chance(50) ? .sameIndex : .all))
     }
     let total = submission.operationCount
-    for _ in 0..<(total > 1 ? chance.below(5) : 0) {
+    for _ in 0..<(total > 1 ? chance.below(8) : 0) {
       let pair = [chance.below(total), chance.below(total)].sorted()
       if pair[0] == pair[1] { continue }
       submission.elementEdges.from.append(UInt32(pair[0]))

@@ -250,33 +250,38 @@ extension Scheduler {
   private func checkedTemplateEdges(
     _ submission: GraphSubmission
   ) throws(Refusal) -> TemplateEdges {
-    var edges = TemplateEdges(submission)
     for edge in submission.groupEdges {
       guard edge.from < submission.templates.count, edge.to < submission.templates.count else {
         throw Refusal(.unknownDependency, "a dependency names template \(edge.from)")
       }
-      let from = submission.templates[Int(edge.from)]
-      let to = submission.templates[Int(edge.to)]
+      // A template is large: looked at where it is, not copied.
+      func template(_ at: UInt32) -> OperationTemplate { submission.templates[Int(at)] }
       if edge.from == edge.to {
-        throw Refusal(.selfDependency, "operation \(to.name) waits for itself")
+        throw Refusal(.selfDependency, "operation \(template(edge.to).name) waits for itself")
       }
-      if edge.match == .sameIndex, from.count != to.count {
+      let from = submission.templates[Int(edge.from)].count
+      let to = submission.templates[Int(edge.to)].count
+      if edge.match == .sameIndex, from != to {
         throw Refusal(
           .badRequest,
-          "\(to.name) waits element by element for \(from.name), "
-            + "but they have \(to.count) and \(from.count)")
+          "\(template(edge.to).name) waits element by element for \(template(edge.from).name), "
+            + "but they have \(to) and \(from)")
       }
-      if !edges.connect(edge) {
-        throw Refusal(.conflictingEdge, "\(to.name) waits for \(from.name) in two ways")
-      }
+    }
+    let edges = TemplateEdges(submission)
+    if let conflict = edges.conflict {
+      let edge = submission.groupEdges[conflict]
+      throw Refusal(
+        .conflictingEdge,
+        "\(submission.templates[Int(edge.to)].name) waits for "
+          + "\(submission.templates[Int(edge.from)].name) in two ways")
     }
     return edges
   }
 
   /// Checks edges between operations, which come as columns of equal length; a policies column of
-  /// one value counts for all. With one policy no pair can conflict, so that the dictionary of up
-  /// to 16,000,000 pairs is made only for mixed policies. Costs the edges, times the logarithm of
-  /// the templates if templates are connected.
+  /// one value counts for all. With one policy no pair can conflict. Costs the edges, times the
+  /// logarithm of the templates if templates are connected.
   private func checkElementEdges(
     _ submission: GraphSubmission, beside templateEdges: inout TemplateEdges
   ) throws(Refusal) {
@@ -286,18 +291,20 @@ extension Scheduler {
     guard edges.from.count == edges.to.count, policies == 1 || policies == edges.count else {
       throw Refusal(.badRequest, "the columns of the dependencies have different lengths")
     }
-    var known: [UInt64: EdgePolicy] = [:]
+    func refuse(_ from: UInt32, _ to: UInt32) -> Refusal {
+      Refusal(.conflictingEdge, "operation \(to) waits for \(from) in two ways")
+    }
     for at in edges.from.indices {
       let (from, to) = (edges.from[at], edges.to[at])
       try check(from, to, count)
-      let policy = edges.policies[policies == 1 ? 0 : at]
-      let pair = UInt64(from) << 32 | UInt64(to)
-      let other = policies == 1 ? nil : known.updateValue(policy, forKey: pair)
       let whole = templateEdges.policy(from: from, to: to)
-      guard other ?? policy == policy, whole ?? policy == policy else {
-        throw Refusal(.conflictingEdge, "operation \(to) waits for \(from) in two ways")
-      }
+      let policy = edges.policies[policies == 1 ? 0 : at]
+      guard whole ?? policy == policy else { throw refuse(from, to) }
     }
+    if edges.policies.allSatisfy({ $0 == edges.policies[0] }) { return }
+    let table = EdgeTable(
+      operations: Int(count), keys: edges.to, values: edges.from, edges: edges)
+    if let (from, to) = table.contradiction() { throw refuse(from, to) }
   }
 
   private func check(_ from: UInt32, _ to: UInt32, _ count: UInt32) throws(Refusal) {

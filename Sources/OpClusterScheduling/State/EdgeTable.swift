@@ -39,6 +39,40 @@ struct EdgeTable: Sendable {
     }
   }
 
+  /// Keeps the first of the edges that an operation has to the same other one. Costs the edges and
+  /// the operations.
+  mutating func keepFirstOfEach() {
+    // The number of the last operation that had an edge there, plus one.
+    var seen = Array(repeating: 0, count: ends.count)
+    var (kept, start) = (0, 0)
+    for at in ends.indices {
+      let end = Int(ends[at])
+      for position in start..<end where seen[Int(targets[position].index)] != at + 1 {
+        seen[Int(targets[position].index)] = at + 1
+        targets[kept] = targets[position]
+        kept += 1
+      }
+      start = end
+      ends[at] = UInt32(kept)
+    }
+    targets.removeLast(targets.count - kept)
+  }
+
+  /// The first two operations found that are connected with two policies, if any. Costs the edges
+  /// and the operations.
+  func contradiction() -> (from: UInt32, to: UInt32)? {
+    var seen = Array(repeating: (by: 0, policy: EdgePolicy.finished), count: ends.count)
+    for at in ends.indices {
+      for position in range(of: UInt32(at)) {
+        let edge = targets[position]
+        let other = seen[Int(edge.index)]
+        if other.by == at + 1, other.policy != edge.policy { return (edge.index, UInt32(at)) }
+        seen[Int(edge.index)] = (at + 1, edge.policy)
+      }
+    }
+    return nil
+  }
+
   /// The same edges from their other ends, by ascending index there. A state restored from a
   /// snapshot, which contains only one of the two tables, has the same order.
   func inverted(operations: Int) -> EdgeTable {

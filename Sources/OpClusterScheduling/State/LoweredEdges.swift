@@ -14,8 +14,7 @@ struct LoweredEdges {
   var ascend = true
 
   /// Drops duplicates (S30). Expects an admitted submission. Costs the edges, times the logarithm
-  /// of the templates if templates are connected, and the operations; a set of all pairs lives as
-  /// long as this runs.
+  /// of the templates if templates are connected, and the operations.
   init(_ submission: GraphSubmission) {
     if submission.elementEdges.from.isEmpty, submission.groupEdges.isEmpty { return }
     let firsts = submission.firstIndices
@@ -26,39 +25,26 @@ struct LoweredEdges {
     // An edge between two operations whose templates are connected is there already. Earlier
     // releases accepted another policy, of which the journal may still tell.
     var connected = TemplateEdges(submission)
-    for edge in submission.groupEdges { _ = connected.connect(edge) }
     if !submission.groupEdges.isEmpty {
       edges.keep { connected.policy(from: $0, to: $1) != $2 }
     }
-    var seen: Set<GroupPair> = []
-    for edge in submission.groupEdges {
-      let pair = GroupPair(from: edge.from, to: edge.to, match: edge.match)
-      if connected.isContained(edge) || !seen.insert(pair).inserted { continue }
-      let from = submission.templates[Int(edge.from)]
-      let to = submission.templates[Int(edge.to)]
+    for (at, edge) in submission.groupEdges.enumerated() where connected.isNeeded[at] {
+      let (from, to) = (Int(edge.from), Int(edge.to))
       // Both matches mean the same between two single operations.
-      if from.count == 1 && to.count == 1 {
-        edges.from.append(firsts[Int(edge.from)])
-        edges.to.append(firsts[Int(edge.to)])
+      if submission.templates[from].count == 1 && submission.templates[to].count == 1 {
+        edges.from.append(firsts[from])
+        edges.to.append(firsts[to])
         edges.policies.append(edge.policy)
       } else {
         groupEdges.append(edge)
       }
     }
-    var pairs: Set<UInt64> = []
-    pairs.reserveCapacity(edges.count)
-    edges.keep { from, to, _ in pairs.insert(UInt64(from) << 32 | UInt64(to)).inserted }
     ascend =
       zip(edges.from, edges.to).allSatisfy { $0 < $1 } && groupEdges.allSatisfy { $0.from < $0.to }
     dependencies = EdgeTable(
       operations: Int(firsts[firsts.count - 1]), keys: edges.to, values: edges.from, edges: edges)
+    dependencies.keepFirstOfEach()
     dependents = dependencies.inverted(operations: Int(firsts[firsts.count - 1]))
-  }
-
-  private struct GroupPair: Hashable {
-    var from: UInt32
-    var to: UInt32
-    var match: GroupEdge.Match
   }
 }
 

@@ -7,6 +7,9 @@ import OpClusterScheduling
 /// A change of many operations, with its row of the table.
 enum CoreChange: String, CaseIterable {
   case submit = "an array is submitted"
+  case submitLayers = "a graph of layers, each operation behind three, is submitted"
+  case submitStages =
+    "a graph of single operations, each behind three (at most 200,000), is submitted"
   case cancel = "a graph is cancelled"
   case chains = "a graph of two arrays, element behind element, is cancelled"
   case layers = "a graph of layers, each operation behind three, is cancelled"
@@ -58,6 +61,11 @@ enum CoreChange: String, CaseIterable {
     let target = OperationTarget.selection(selection)
     switch self {
     case .submit: return .requests([.submit(graph([waiting("a", count)]))])
+    case .submitLayers, .submitStages:
+      let width = min(1_000, count / 10)
+      return .requests([
+        .submit(self == .submitLayers ? layers(of: width, count) : stages(of: width, count))
+      ])
     case .chains:
       var chained = graph([waiting("a", count / 2), waiting("b", count / 2)])
       chained.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded, match: .sameIndex)]
