@@ -435,7 +435,7 @@ let package = Package(
         "OpClusterJournal",
         "OpClusterPresentation", "OpClusterModel", "OpClusterClient",
         "MessageGenerators",
-        "RealCluster",
+        "RealCluster", "CostWorld",
       ]),
     .testTarget(
       name: "OpClusterDaemonTests",

@@ -11,6 +11,16 @@ import OpClusterWire
 package struct Allocations: Sendable {
   package var count: UInt64 = 0
   package var bytes: UInt64 = 0
+
+  package init() {}
+
+  /// What the calling thread has allocated since it began.
+  package static var ofThisThread: Allocations {
+    var all = Allocations()
+    all.count = allocation_count()
+    all.bytes = allocation_bytes()
+    return all
+  }
 }
 
 package enum Part: String, CaseIterable, Sendable {
@@ -55,7 +65,9 @@ package struct CostWorld {
 
   /// Runs everything to its end.
   package mutating func run() {
-    for _ in 0..<100_000 where !scheduler.livingGraphs(Selection(graphs: .all)).isEmpty {
+    var turns = 0
+    while turns < 100_000, !scheduler.livingGraphs(Selection(graphs: .all)).isEmpty {
+      turns += 1
       now = now + Span(nanoseconds: 50_000)
       let ended = running
       running = []

@@ -2,20 +2,28 @@
 
 package import OpClusterModel
 
+/// `small` is for a machine that is imitated, where all takes a hundred times as long.
+package enum WorkloadSize: String, Sendable {
+  case usual, small
+}
+
 /// What is run, as in `opbench` and small.
 package enum Workload: String, CaseIterable, Sendable {
   case independent, layers, submissions
 
-  package var graphs: [GraphSubmission] {
+  package func graphs(_ size: WorkloadSize = .usual) -> [GraphSubmission] {
+    let isUsual = size == .usual
     switch self {
-    case .independent: [Self.graph([Self.noop("x", 4_000)])]
-    case .layers:
-      [Self.layers(of: 50, count: 20)]
-    case .submissions: (0..<300).map { _ in Self.graph([Self.noop("x", 1)]) }
+    case .independent: return [Self.graph([Self.noop("x", isUsual ? 4_000 : 60)])]
+    case .layers: return [Self.layers(of: isUsual ? 50 : 20, count: isUsual ? 20 : 3)]
+    case .submissions:
+      return (0..<(isUsual ? 300 : 20)).map { _ in Self.graph([Self.noop("x", 1)]) }
     }
   }
 
-  package var operations: Int { graphs.reduce(0) { $0 + $1.operationCount } }
+  package func operations(_ size: WorkloadSize = .usual) -> Int {
+    graphs(size).reduce(0) { $0 + $1.operationCount }
+  }
 
   private static func noop(_ name: String, _ count: UInt32) -> OperationTemplate {
     OperationTemplate(name: name, count: count, work: .call(OperationType(name: "noop")))

@@ -2,6 +2,7 @@
 // that vanishes, with a journal in memory or on disk. Tests are synchronous, so each stays on one
 // thread, as its sockets demand (A13).
 
+import CostWorld
 import FoundationEssentials
 import OpClusterCoordinator
 import OpClusterJournal
@@ -108,6 +109,7 @@ final class Service {
   private final class Ended: Sendable {
     let ready = Mutex<CoordinatorReady?>(nil)
     let end = Mutex<CoordinatorEnd?>(nil)
+    let allocations = Mutex(Allocations())
     let journal = Mutex<SteeredJournal?>(nil)
   }
 
@@ -134,6 +136,7 @@ final class Service {
     let coordinator = try Coordinator(settings, openJournal: open)
     thread = try startThread(name: "coordinator") {
       let end = coordinator.run { ready in ended.ready.withLock { $0 = ready } }
+      ended.allocations.withLock { $0 = .ofThisThread }
       ended.end.withLock { $0 = end }
     }
     try eventually("a coordinator that serves or has ended") {
@@ -159,6 +162,9 @@ final class Service {
 
   /// How it has ended, if it has.
   var end: CoordinatorEnd? { ended.end.withLock { $0 } }
+
+  /// What its loop has allocated from the beginning, once it has ended.
+  var allocations: Allocations { ended.allocations.withLock { $0 } }
 
   /// Stops it in good order; its addresses are free when this returns.
   @discardableResult
