@@ -57,6 +57,31 @@ import Testing
     return ends
   }
 
+  // What waits for the words of others to be told says so, and what it waits for is not named.
+  @Test(.checks("S23")) func whyWhatIsAboutToBecomeReadyWaits() {
+    var world = World(share: Self.few)
+    world.join("w1", cpus: 1)
+    var submission = GraphSubmission(name: "fan")
+    submission.templates = [noops("first"), noops("a", 100)]
+    submission.elementEdges.from = Array(repeating: 0, count: 100)
+    submission.elementEdges.to = Array(1...100)
+    submission.elementEdges.policies = [.succeeded]
+    world.ask(.submit(submission))
+    world.start(0, operation(1, 0))
+    world.end(0, operation(1, 0), .success)
+    world.report(0)
+    #expect(world.scheduler.hasPendingEnds)
+    var waiting = Selection.graph(GraphID(1))
+    waiting.states = [.waiting]
+    guard case .explanations(let rows, _)? = world.ask(.explain(waiting)) else {
+      Issue.record("no explanations")
+      return
+    }
+    #expect(rows.first?.lines.first?.text.hasPrefix("all it waits for has ended") == true)
+    world.followEnds()
+    #expect(world.cell(1, 100)?.blockers == 0)
+  }
+
   @Test(.checks("S23", "G4")) func whatFollowsIsTheSameAsAtOnce() {
     var (slow, fast) = (layered(Self.few), layered(Self.all))
     slow.invariantChecks = .afterEveryTurn

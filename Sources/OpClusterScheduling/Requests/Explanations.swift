@@ -102,6 +102,9 @@ extension Scheduler {
     graphs[graph].forEachDependency(of: id.index) { on, _ in
       if state.knownEnding(of: on) == nil { open.append(state.shown(on)) }
     }
+    if open.isEmpty, cell.blockers > 0, hasPendingEnds, !cell.isImpossible {
+      lines.append(.init("all it waits for has ended, which is being told to very many others"))
+    }
     if !open.isEmpty {
       let rest = open.count > 8 ? " and \(open.count - 8) more" : ""
       lines.append("it waits for \(open.prefix(8).joined(separator: ", "))\(rest)")
