@@ -46,10 +46,20 @@ package enum ShortProgram {
       guard ContinuousClock().now < deadline, !Task.isCancelled else {
         // It is the leader of a session of its own.
         kill(-process, SIGKILL)
-        while DaemonStart.takeEnd(of: process) == nil { usleep(1_000) }
+        await collect(process)
         return .tookTooLong
       }
       try? await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  /// Collects the end of a killed process. Not for ever: one that waits for a disk that is not
+  /// there does not end.
+  private static func collect(_ process: Int32) async {
+    let deadline = ContinuousClock().now + .seconds(5)
+    while DaemonStart.takeEnd(of: process) == nil, ContinuousClock().now < deadline {
+      // Also if this task is cancelled, in which no sleep waits.
+      await Task { try? await Task.sleep(for: .milliseconds(1)) }.value
     }
   }
 

@@ -104,21 +104,9 @@ enum Main {
           "cannot write to stdout: \(ErrorNumber(error.code).text)"))
       return .inputOutput
     } catch {
-      let failure = Main.failure(error)
+      let failure = Failure(shown: error)
       console.report(failure)
       return failure.status
-    }
-  }
-
-  /// Converts an error to the failure that the user sees.
-  static func failure(_ error: any Error) -> Failure {
-    switch error {
-    case let failure as Failure: failure
-    case let error as ClientError: Failure(error)
-    case is CancellationError:
-      Failure(.cancelled, code: "cancelled", "cancelled before it was done")
-    default:
-      Failure(.internal, code: "internal", "\(error)", hint: "this is a bug; please report it")
     }
   }
 

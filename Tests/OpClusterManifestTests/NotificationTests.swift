@@ -39,6 +39,7 @@ import Testing
 
   @Test(arguments: [
     ("  - {on: end}", "exactly one of webhook, run"),
+    ("  - {run: [A=b, x]}", "begins with a program, and 'A=b' sets a variable"),
     ("  - {run: x, webhook: http://a}", "exactly one of webhook, run"),
     ("  - {webhook: ftp://a/b}", "begins with https://"),
     ("  - {webhook: https://}", "begins with https://"),

@@ -93,6 +93,12 @@ struct NotificationDecoder {
       findings.error("'run' names nothing that could be run", node.place)
       return nil
     }
+    if let program = words.first, program.contains("=") {
+      findings.error(
+        "'run' begins with a program, and '\(program)' sets a variable", node.place,
+        hint: "write one text for the shell: run: \"A=b program\"")
+      return nil
+    }
     return words
   }
 }

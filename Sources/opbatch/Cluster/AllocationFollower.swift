@@ -63,7 +63,7 @@ struct AllocationFollow: Command {
       await follower.act(on: waiting, workers)
     } catch {
       // Nothing is known of what waits, so nothing is changed.
-      follower.status.clusterProblem = Main.failure(error).message
+      follower.status.clusterProblem = Failure(shown: error).message
     }
     follower.recordStatus()
   }
@@ -106,7 +106,7 @@ struct AllocationFollower {
     do {
       try place.record(status)
     } catch {
-      tellLog("the status cannot be kept: \(Main.failure(error).message)")
+      tellLog("the status cannot be kept: \(Failure(shown: error).message)")
     }
   }
 
@@ -180,7 +180,7 @@ struct AllocationFollower {
     do {
       try place.removeFolder()
     } catch {
-      tellLog("its folder cannot be removed: \(Main.failure(error).message)")
+      tellLog("its folder cannot be removed: \(Failure(shown: error).message)")
     }
   }
 }

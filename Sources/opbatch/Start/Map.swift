@@ -73,7 +73,7 @@ struct Map: Command {
   }
 
   private static func failure(_ error: any Error) -> Failure {
-    guard let problem = error as? InputProblem else { return Main.failure(error) }
+    guard let problem = error as? InputProblem else { return Failure(shown: error) }
     return .usage(safe(problem.message), hint: safe(problem.hint))
   }
 

@@ -107,7 +107,7 @@ struct Run: Command {
       throw OutputClosed(code: 0)
     } catch {
       // An error of ours must not look like the command's status.
-      console.report(Main.failure(error))
+      console.report(Failure(shown: error))
       return .commandNotStarted
     }
   }
