@@ -82,6 +82,31 @@ import Testing
     #expect(world.cell(1, 100)?.blockers == 0)
   }
 
+  // The last element opens the gate of what another element has made impossible: it waits for its
+  // own end alone, and no worker may get it ahead of the one operation that it still waits for.
+  @Test(.checks("S23", "S151")) func whatIsToBeSkippedDoesNotGoAhead() {
+    var world = World(share: TurnShare(graphs: 512, endSteps: 1))
+    world.invariantChecks = .afterEveryTurn
+    world.join("w1", cpus: 2)
+    var submission = GraphSubmission(name: "gate")
+    submission.templates = [noops("a", 2), noops("x"), noops("b")]
+    submission.groupEdges = [GroupEdge(from: 0, to: 2, policy: .succeeded, match: .all)]
+    submission.elementEdges.from = [2]
+    submission.elementEdges.to = [3]
+    submission.elementEdges.policies = [.succeeded]
+    world.ask(.submit(submission))
+    for index: UInt32 in 0..<2 { world.start(0, operation(1, index)) }
+    world.report(0)
+    #expect(world.cell(1, 2)?.phase == .ready)
+    world.end(0, operation(1, 0), .failure())
+    world.end(0, operation(1, 1), .success)
+    world.report(0)
+    #expect(world.worker(of: operation(1, 2)) != nil)
+    #expect(world.worker(of: operation(1, 3)) == nil, "it will be skipped")
+    world.followEnds()
+    #expect(ends(world)[operation(1, 3)]?.0 == .skipped)
+  }
+
   @Test(.checks("S23", "G4")) func whatFollowsIsTheSameAsAtOnce() {
     var (slow, fast) = (layered(Self.few), layered(Self.all))
     slow.invariantChecks = .afterEveryTurn

@@ -50,7 +50,8 @@ extension Scheduler {
     let stage = graphs[graph].stageNumber(of: id.index)
     let cell = graphs[graph].cell(id.index)
     guard cell.phase == .waiting, cell.losses == 0,
-      cell.flags.isDisjoint(with: [.cancelled, .pinned, .held]),
+      // What is to be skipped may wait for this end alone, and its gates are open.
+      cell.flags.isDisjoint(with: [.cancelled, .impossible, .pinned, .held]),
       cell.blockers > 0, cell.blockers <= Limits.dependenciesForLocalUnblocking,
       mayGoAhead(graph, stage, id.index, worker, now), isNear(id, stage, worker)
     else { return nil }
@@ -97,7 +98,8 @@ extension Scheduler {
   private func isThere(_ id: OperationID, _ worker: WorkerID, _ policy: EdgePolicy) -> Bool {
     guard graphs.contains(id.graph.number) else { return false }
     let cell = graphs[id.graph.number].cell(id.index)
-    guard cell.worker == worker.number, !cell.isCancelled, !cell.flags.contains(.recalling)
+    guard cell.worker == worker.number,
+      cell.flags.isDisjoint(with: [.cancelled, .impossible, .recalling])
     else { return false }
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     let template = graphs[id.graph.number].stages[stage].template
