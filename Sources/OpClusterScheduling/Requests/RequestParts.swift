@@ -29,7 +29,7 @@ extension Scheduler {
   }
 
   /// Whether a part can be done. Costs a look at each request that waits, if some are in parts.
-  var mayContinueParts: Bool {
+  package var mayContinueParts: Bool {
     requestsInParts > 0 && deferred.contains { mayContinue($0) }
   }
 

@@ -171,10 +171,12 @@ extension World {
     }
   }
 
-  /// A turn that takes nothing in and says nothing is a busy loop if others follow at once (G30).
+  /// A turn that takes nothing in and says nothing is a busy loop if others follow at once (G30). A
+  /// part of a request may find nothing to change, and has an end: every request is answered.
   private func watchIdleness() {
     let isIdle =
       coordinator.isTurnIdle && !coordinator.turn.isDurable
+      && !coordinator.scheduler.mayContinueParts
       && coordinator.turn.atOnce.isEmpty && coordinator.turn.afterDurable.isEmpty
     if coordinator.idleTurns.add(isIdle: isIdle, at: now) {
       fail("G30", "the coordinator turns and turns, and nothing happens")
