@@ -102,7 +102,8 @@ extension Scheduler {
     graphs[graph].forEachDependency(of: id.index) { on, _ in
       if state.knownEnding(of: on) == nil { open.append(state.shown(on)) }
     }
-    if open.isEmpty, cell.blockers > 0, hasPendingEnds, !cell.isImpossible {
+    let isPending = graphs[graph].stages[stage].gates == 0 && cell.blockers > 0 && hasPendingEnds
+    if isPending, open.isEmpty, !cell.isImpossible, !cell.isCancelled {
       lines.append(.init("all it waits for has ended, which is being told to very many others"))
     }
     if !open.isEmpty {

@@ -43,12 +43,12 @@ struct EdgeTable: Sendable {
   /// the operations.
   mutating func keepFirstOfEach() {
     // The number of the last operation that had an edge there, plus one.
-    var seen = Array(repeating: 0, count: ends.count)
+    var seen = Array(repeating: UInt32(0), count: ends.count)
     var (kept, start) = (0, 0)
     for at in ends.indices {
-      let end = Int(ends[at])
-      for position in start..<end where seen[Int(targets[position].index)] != at + 1 {
-        seen[Int(targets[position].index)] = at + 1
+      let (end, number) = (Int(ends[at]), UInt32(at) + 1)
+      for position in start..<end where seen[Int(targets[position].index)] != number {
+        seen[Int(targets[position].index)] = number
         targets[kept] = targets[position]
         kept += 1
       }
@@ -61,13 +61,14 @@ struct EdgeTable: Sendable {
   /// The first two operations found that are connected with two policies, if any. Costs the edges
   /// and the operations.
   func contradiction() -> (from: UInt32, to: UInt32)? {
-    var seen = Array(repeating: (by: 0, policy: EdgePolicy.finished), count: ends.count)
+    var seen = Array(repeating: (by: UInt32(0), policy: EdgePolicy.finished), count: ends.count)
     for at in ends.indices {
+      let number = UInt32(at) + 1
       for position in range(of: UInt32(at)) {
         let edge = targets[position]
         let other = seen[Int(edge.index)]
-        if other.by == at + 1, other.policy != edge.policy { return (edge.index, UInt32(at)) }
-        seen[Int(edge.index)] = (at + 1, edge.policy)
+        if other.by == number, other.policy != edge.policy { return (edge.index, UInt32(at)) }
+        seen[Int(edge.index)] = (number, edge.policy)
       }
     }
     return nil

@@ -31,18 +31,11 @@ struct Notifier: Sendable {
       for await moment in moments {
         let due = notifications.filter { $0.moments.contains(moment.moment) }
         if due.isEmpty, !onTerminal.contains(moment.moment) { continue }
-        group.addTask { try await tell(moment, due) }
-      }
-      try await group.waitForAll()
-    }
-  }
-
-  private func tell(_ moment: GraphMoment, _ due: [GraphNotification]) async throws {
-    guard let told = try await patientText(of: moment) else { return }
-    if onTerminal.contains(moment.moment) { console.ring(told.sentence) }
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      for notification in due {
-        group.addTask { try await deliver(notification, told) }
+        guard let told = try await text(of: moment) else { continue }
+        if onTerminal.contains(moment.moment) { console.ring(told.sentence) }
+        for notification in due {
+          group.addTask { try await deliver(notification, told) }
+        }
       }
       try await group.waitForAll()
     }
@@ -63,27 +56,22 @@ struct Notifier: Sendable {
     }
   }
 
-  /// What is told, asked for again for a while; nil, and it is said: the coordinator is silent.
-  private func patientText(of moment: GraphMoment) async throws -> Told? {
-    for pause in Self.pauses.map({ Optional($0) }) + [nil] {
-      do {
-        return try await text(of: moment)
-      } catch {
-        try Task.checkCancellation()
-        guard let pause else {
-          say(
-            "could not tell of graph \(moment.graph.number), \(moment.moment.rawValue): "
-              + Failure(shown: error).message)
-          return nil
-        }
-        try await Task.sleep(for: pause)
-      }
+  /// What is told; nil, and it is said: the coordinator does not know it, and the client has waited
+  /// for it as long as it does.
+  private func text(of moment: GraphMoment) async throws -> Told? {
+    do {
+      return try await presentText(of: moment)
+    } catch {
+      try Task.checkCancellation()
+      say(
+        "could not tell of graph \(moment.graph.number), \(moment.moment.rawValue): "
+          + Failure(shown: error).message)
+      return nil
     }
-    return nil
   }
 
   /// The coordinator's present rows, not what events said.
-  private func text(of moment: GraphMoment) async throws -> Told {
+  private func presentText(of moment: GraphMoment) async throws -> Told {
     let rows = try await reader.allGraphs(.graph(moment.graph))
     guard let row = rows.first else { throw Failure.nothingSelected("\(moment.graph.number)") }
     var failures: [OperationRow] = []
