@@ -201,6 +201,8 @@ enum Notice: Sendable {
   /// The disk is full, and the journal has freed its reserve (G8).
   case reserve
   case history(HistoryAnswer)
+  /// A large message has been prepared.
+  case prepared
   case enrolled(Enrolment)
   case metrics(MetricsQuestion)
   case stop

@@ -153,6 +153,9 @@ enum CoordinatorLimits {
   static let trafficLookPause = Span.milliseconds(500)
   /// The pause before another attempt to send to a peer that cannot receive.
   static let retryPause = Span.milliseconds(5)
+  /// The largest message, in bytes, that the loop decodes itself: some 700 templates, two
+  /// milliseconds. Larger ones are decoded by a thread of their own.
+  static let framesHeardAtOnce = 64 << 10
   /// The minimal pause between two ticks, whatever the scheduler requests.
   static let tickPause = Span.milliseconds(5)
   /// The pause between probes of an idle client, which find out whether it is still there.

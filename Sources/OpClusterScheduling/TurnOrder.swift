@@ -1,7 +1,7 @@
 // The order of a turn: the steps at the start of a life, for each input, and at the turn's end.
 
 import HeapModule
-import OpClusterModel
+public import OpClusterModel
 
 extension Scheduler {
   /// Begins a new life of the coordinator, after the replay: known workers get `Timing.resync` to
@@ -50,6 +50,16 @@ extension Scheduler {
     case .gone(let peer): forgetPeer(peer)
     case .tick(let durable): handleTick(durable, into: &turn)
     }
+  }
+
+  /// Takes in a client's submission that another thread has prepared; its plan is moved out.
+  public mutating func handle(
+    _ prepared: inout PreparedSubmission, from peer: PeerID, _ request: RequestID,
+    into turn: inout SchedulingTurn
+  ) {
+    turn.commit = CommitIndex(lastCommit.number + 1)
+    handleSubmission(
+      Asker(peer: peer, request: request, mayChange: .allGraphs), &prepared, into: &turn)
   }
 
   /// Ends a turn: assigns operations to workers, then seals records, events and orders.

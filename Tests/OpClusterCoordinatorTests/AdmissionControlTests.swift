@@ -319,7 +319,7 @@ extension AdmissionVerdict {
       }
       let time = holder == .key("flood") ? cost : little
       trace.now = trace.now + time
-      trace.admission.queue.noteHearing(time, of: frame, by: holder, at: trace.now)
+      trace.admission.queue.noteHearing(time, of: frame.size, by: holder, at: trace.now)
       if holder == .key("flood") {
         used = used + time
       } else {

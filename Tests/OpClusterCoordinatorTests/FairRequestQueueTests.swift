@@ -29,7 +29,7 @@ private final class Queue {
   ) {
     let bytes = Bounds.smallFrameBytes + (size == .large ? 1 : 0)
     let frame = FairRequestQueue.Frame(bytes: [UInt8](repeating: 1, count: bytes), peer: PeerID(1))
-    queue.noteHearing(time, of: frame, by: holder, at: now)
+    queue.noteHearing(time, of: frame.size, by: holder, at: now)
   }
   func noteQuestion(
     _ time: Span, for size: FairRequestQueue.Size = .small, of holder: QuotaHolder, at now: Instant
@@ -45,6 +45,10 @@ private final class Queue {
     queue.expectedCost(ofQuestionBy: holder)
   }
   func forgetIdle(at now: Instant) { queue.forgetIdle(at: now) }
+  func beginPreparing(_ peer: UInt64, of holder: QuotaHolder) {
+    queue.beginPreparing(PeerID(peer), of: holder)
+  }
+  func endPreparing() { queue.endPreparing() }
 }
 
 @Suite struct FairRequestQueueTests {
@@ -60,6 +64,40 @@ private final class Queue {
     var order: [UInt64] = []
     while let next = queue.next(at: now) { order.append(next.frame.peer.number) }
     return order
+  }
+
+  /// While a message of a client is prepared, nothing that the client says behind it is heard, and
+  /// no other large message; everything else is, and the order of each client stays (G29).
+  @Test func nothingOvertakesWhatIsPrepared() {
+    let large = CoordinatorLimits.framesHeardAtOnce + 1
+    let queue = Queue()
+    for (peer, bytes) in [(1, large), (1, 1), (2, 1), (1, 2), (2, large), (2, 2)] {
+      #expect(queue.admit(frame(UInt64(peer), bytes: bytes), of: one))
+    }
+    #expect(queue.next(at: start)?.frame.isToBePrepared == true)
+    queue.beginPreparing(1, of: one)
+    #expect(queue.admit(frame(9, bytes: large), of: other))
+    #expect(queue.admit(frame(1, bytes: 3), of: one))
+    // What is behind a client's own large message waits with it.
+    #expect(order(queue, at: start) == [2])
+    #expect(!queue.hasNext(at: start) && queue.count == 6)
+    queue.forgetIdle(at: start)
+    queue.endPreparing()
+    var heard: [(UInt64, Int)] = []
+    while let next = queue.next(at: start) {
+      heard.append((next.frame.peer.number, next.frame.bytes.count))
+      guard next.frame.isToBePrepared else { continue }
+      queue.beginPreparing(next.frame.peer.number, of: next.holder)
+      #expect(!queue.hasNext(at: start) || next.frame.peer.number == 9)
+      while let other = queue.next(at: start) {
+        heard.append((other.frame.peer.number, other.frame.bytes.count))
+      }
+      queue.endPreparing()
+    }
+    #expect(heard.filter { $0.0 == 1 }.map(\.1) == [1, 2, 3])
+    #expect(heard.filter { $0.0 == 2 }.map(\.1) == [large, 2])
+    #expect(heard.filter { $0.0 == 9 }.map(\.1) == [large])
+    #expect(queue.isEmpty && queue.bytes == 0)
   }
 
   /// In turns among principals, in order within each.

@@ -40,7 +40,7 @@ import Testing
     var watch = ThreadWatch(at: start, heartbeat: .seconds(1))
     #expect(look(&watch, from: 0, to: 60, living: [.gate]) == [])
     let found = look(&watch, from: 60, to: 200, living: [.gate])
-    #expect(found.map(\.member) == [.journal, .history])
+    #expect(found.map(\.member) == [.journal, .history, .requests])
   }
 
   /// A process that was stopped as a whole accuses nobody.

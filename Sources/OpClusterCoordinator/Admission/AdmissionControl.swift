@@ -163,7 +163,10 @@ struct AdmissionControl: Sendable {
     }
     let cost =
       switch what {
-      case .submit(let graph), .reusable(let graph): MemoryRoom.cost(of: graph, bytes: bytes)
+      case .submit(let graph), .reusable(let graph):
+        MemoryRoom.cost(
+          templates: graph.templates.count, operations: facts.operations ?? graph.operationCount,
+          bytes: bytes)
       default: 0
       }
     // A lack of room is checked separately from rates: requests that free room are still accepted.
@@ -203,7 +206,8 @@ struct AdmissionControl: Sendable {
     case .createQueue: return quotas.lackOfRoomForAQueue(by: peer.holder)
     case .submit(let graph):
       return quotas.lackOfRoom(
-        for: graph.operationCount, bytes: bytes, queues: graph.ownQueueCount, by: peer.holder)
+        for: facts.operations ?? graph.operationCount, bytes: bytes, queues: graph.ownQueueCount,
+        by: peer.holder)
         ?? facts.lackOfOutputRoom
         // Includes the graphs that this turn has admitted already.
         ?? memory.lackOfRoom(for: cost, beside: pendingCost)

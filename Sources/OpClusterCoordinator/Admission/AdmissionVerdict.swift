@@ -31,6 +31,8 @@ struct AdmissionFacts: Sendable {
   var clients = 0
   /// The number of subscriptions of the client that asks.
   var subscriptions = 0
+  /// The operations of a submission, if they were counted.
+  var operations: Int?
   /// The submitter of the living graph that blocks are added to; nil if there is none.
   var submitter: String?
   /// The refusal of taken-over outputs without room; nil if there is room.

@@ -31,6 +31,8 @@ struct FairRequestQueue {
     let bytes: [UInt8]
     let peer: PeerID
     var size: Size { Size(bytes: bytes.count) }
+    /// Whether another thread decodes it, and prepares what it submits.
+    var isToBePrepared: Bool { bytes.count > CoordinatorLimits.framesHeardAtOnce }
   }
 
   /// Debts of large messages hold back only large ones, those of small messages only small ones:
@@ -48,14 +50,20 @@ struct FairRequestQueue {
   private struct Line {
     private var frames: [Frame] = []
     private var head = 0
+    /// Frames of a client behind a message of it that is being prepared.
+    private var heldBack: [Frame] = []
     private(set) var bytes = 0
     /// Whether it stands in `round`.
     var isInRound = false
     var time = TimeAccount()
 
-    var count: Int { frames.count - head }
+    var count: Int { frames.count - head + heldBack.count }
+    /// Whether a frame is ready to be heard.
+    var hasNext: Bool { head < frames.count }
+    /// The next frame; nil if none is ready.
+    var first: Frame? { hasNext ? frames[head] : nil }
     /// The size of the next frame.
-    var size: Size { head < frames.count ? frames[head].size : .small }
+    var size: Size { first?.size ?? .small }
 
     mutating func add(_ frame: Frame) {
       frames.append(frame)
@@ -63,8 +71,13 @@ struct FairRequestQueue {
     }
 
     mutating func next() -> Frame {
-      let frame = frames[head]
+      let frame = takeFirst()
       bytes -= frame.bytes.count
+      return frame
+    }
+
+    private mutating func takeFirst() -> Frame {
+      let frame = frames[head]
       head += 1
       if head == frames.count {
         frames.removeAll(keepingCapacity: frames.count <= 256)
@@ -75,6 +88,18 @@ struct FairRequestQueue {
       }
       return frame
     }
+
+    /// Holds the first frames back as long as they are of this client. Amortised O(1) for each.
+    mutating func holdBack(_ peer: PeerID) {
+      while let first, first.peer == peer { heldBack.append(takeFirst()) }
+    }
+
+    /// Puts what was held back before all others. O(frames).
+    mutating func putBack() {
+      frames = heldBack + frames[head...]
+      head = 0
+      heldBack = []
+    }
   }
 
   /// Looked up; iterated only to find the lightest, and to forget idle ones.
@@ -82,6 +107,8 @@ struct FairRequestQueue {
   /// The principals with frames, in the order of turns.
   private var round: [QuotaHolder] = []
   private var turn = 0
+  /// The message that another thread prepares; at most one, so that this needs the memory of one.
+  private var preparing: (holder: QuotaHolder, peer: PeerID)?
   private(set) var count = 0
   private(set) var bytes = 0
   /// The limit of the bytes of all frames.
@@ -137,6 +164,7 @@ struct FairRequestQueue {
   }
 
   /// The next frame to hear; nil if none waits, or all waiting principals are over their share.
+  /// While a message is prepared, no other that is to be prepared comes, and nothing of its client.
   mutating func next(at now: Instant) -> (frame: Frame, holder: QuotaHolder)? {
     var looked = 0
     while looked < round.count {
@@ -151,12 +179,25 @@ struct FairRequestQueue {
         round.remove(at: turn)
         continue
       }
+      if let preparing {
+        if preparing.holder == holder { lines.values[at].holdBack(preparing.peer) }
+        guard let first = lines.values[at].first else {
+          lines.values[at].isInRound = false
+          round.remove(at: turn)
+          continue
+        }
+        if first.isToBePrepared {
+          turn += 1
+          looked += 1
+          continue
+        }
+      }
       let frame = lines.values[at].next()
       lines.values[at].time.lastHeard = idle(at: now)
       noteLight(lines.values[at].time, holder)
       count -= 1
       bytes -= frame.bytes.count
-      if lines.values[at].count == 0 {
+      if !lines.values[at].hasNext {
         lines.values[at].isInRound = false
         round.remove(at: turn)
       } else {
@@ -169,8 +210,35 @@ struct FairRequestQueue {
 
   /// Whether `next` would return a frame.
   mutating func hasNext(at now: Instant) -> Bool {
-    for holder in round where !isThrottled(holder, at: now) { return true }
+    for holder in round where !isBlocked(holder) && !isThrottled(holder, at: now) { return true }
     return false
+  }
+
+  /// Whether the principal's next frame waits for a message that is being prepared. What is behind
+  /// a frame of the same client is looked at by `next`.
+  private func isBlocked(_ holder: QuotaHolder) -> Bool {
+    guard let preparing, let first = lines[holder]?.first else { return false }
+    return first.isToBePrepared || first.peer == preparing.peer
+  }
+
+  // MARK: - Preparation
+
+  /// Notes that the message of a client is prepared by another thread. Expects that none is.
+  mutating func beginPreparing(_ peer: PeerID, of holder: QuotaHolder) {
+    preparing = (holder, peer)
+  }
+
+  var isPreparing: Bool { preparing != nil }
+
+  /// Ends that: what came behind the message is next.
+  mutating func endPreparing() {
+    guard let (holder, _) = preparing else { return }
+    preparing = nil
+    guard let at = lines.index(forKey: holder) else { return }
+    lines.values[at].putBack()
+    guard lines.values[at].hasNext, !lines.values[at].isInRound else { return }
+    lines.values[at].isInRound = true
+    round.append(holder)
   }
 
   // MARK: - Time
@@ -189,12 +257,13 @@ struct FairRequestQueue {
     idleSince.map { idleBefore + (now - $0) } ?? idleBefore
   }
 
-  /// Charges the time of hearing a frame that `next` returned.
+  /// Charges the time of hearing a frame that `next` returned. What another thread does for it
+  /// costs nobody else's time.
   mutating func noteHearing(
-    _ time: Span, of frame: Frame, by holder: QuotaHolder, at now: Instant
+    _ time: Span, of size: Size, by holder: QuotaHolder, at now: Instant
   ) {
-    hearings.append((holder, frame.size, time))
-    charge(time, of: time, for: frame.size, to: holder, at: now)
+    hearings.append((holder, size, time))
+    charge(time, of: time, for: size, to: holder, at: now)
   }
 
   /// Charges the time of answering a question that came in a frame of this size.

@@ -61,7 +61,7 @@ public enum JournalCompaction {
         switch notice {
         case .snapshot: return
         case .failed(let error): throw error
-        case .durable, .history, .reserve, .enrolled, .metrics, .stop: break
+        case .durable, .history, .prepared, .reserve, .enrolled, .metrics, .stop: break
         }
       }
     }

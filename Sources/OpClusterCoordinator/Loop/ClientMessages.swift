@@ -28,19 +28,52 @@ extension CoordinatorLoop {
     // Reserves time for questions, which are answered at the end of the turn.
     var end = clock + CoordinatorLimits.hearingTime
     var heard = 0
+    hearPrepared(&clock)
     while heard < Limits.frameBytesPerTurn / 2, clock < end,
       let (frame, holder) = admission.queue.next(at: clock)
     {
       let asked = work.questions.count
       heard += frame.bytes.count
-      hear(frame.bytes, of: frame.peer)
+      if frame.isToBePrepared {
+        prepare(frame, of: holder)
+      } else {
+        hear(frame.bytes, of: frame.peer)
+      }
       let now = Instant.now
-      admission.queue.noteHearing(now - clock, of: frame, by: holder, at: now)
+      admission.queue.noteHearing(now - clock, of: frame.size, by: holder, at: now)
       clock = now
       if work.questions.count > asked {
         end = end - admission.queue.expectedCost(ofQuestionBy: holder)
       }
     }
+  }
+
+  /// Leaves a large message to the thread that prepares such.
+  private func prepare(_ frame: FairRequestQueue.Frame, of holder: QuotaHolder) {
+    guard let known = clients.peers[frame.peer], !known.isPutOut else { return }
+    admission.queue.beginPreparing(frame.peer, of: holder)
+    sources.preparation.begin(
+      LargeMessage(
+        bytes: frame.bytes, peer: frame.peer, holder: holder, submitter: known.principal.name))
+  }
+
+  /// Hears the message that the thread has prepared. What came behind it is heard from now on.
+  private func hearPrepared(_ clock: inout Instant) {
+    guard work.hasPrepared, var message = sources.preparation.take() else { return }
+    work.hasPrepared = false
+    admission.queue.endPreparing()
+    if let known = clients.peers[message.peer], !known.isPutOut {
+      switch message.content {
+      case .success(.hello(let hello)): greet(hello, message.peer)
+      case .success(.request(let request, let what)):
+        take(
+          request, what, of: message.byteCount, from: message.peer, prepared: &message.submission)
+      case .failure(let error): drop(.client, message.peer, error.description)
+      }
+    }
+    let now = Instant.now
+    admission.queue.noteHearing(now - clock, of: .large, by: message.holder, at: now)
+    clock = now
   }
 
   private func takeClient(_ bytes: [UInt8], _ sender: Sender) {
@@ -65,7 +98,9 @@ extension CoordinatorLoop {
     do {
       switch try Wire.decodeClientMessage(bytes) {
       case .hello(let hello): greet(hello, peer)
-      case .request(let request, let what): take(request, what, of: bytes.count, from: peer)
+      case .request(let request, let what):
+        var prepared: PreparedSubmission?
+        take(request, what, of: bytes.count, from: peer, prepared: &prepared)
       }
     } catch {
       drop(.client, peer, error.description)
@@ -81,12 +116,15 @@ extension CoordinatorLoop {
     send(.welcome(version: version, build: Build.name, scheduler.life), toClient: peer)
   }
 
+  /// - Parameter prepared: The submission of the request, if it was prepared.
   private func take(
-    _ request: RequestID, _ what: ClientRequest, of bytes: Int, from peer: PeerID
+    _ request: RequestID, _ what: ClientRequest, of bytes: Int, from peer: PeerID,
+    prepared: inout PreparedSubmission?
   ) {
-    guard let known = clients.peers[peer],
-      admits(.request(request, what, bytes: bytes, facts(about: what, of: known)), .client, peer)
-    else { return }
+    guard let known = clients.peers[peer] else { return }
+    var facts = facts(about: what, of: known)
+    facts.operations = prepared?.operationCount
+    guard admits(.request(request, what, bytes: bytes, facts), .client, peer) else { return }
     switch what {
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .ping:
       work.questions.append(
@@ -111,10 +149,14 @@ extension CoordinatorLoop {
       .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .locate,
       .place, .reusable:
       work.hasInput = true
-      let input = Input.client(
-        peer, request, owned(what, by: peer),
-        mayChange: settings.steering.bound(of: known.principal))
-      scheduler.handle(input, into: &work.turn)
+      if var submission = prepared.take() {
+        scheduler.handle(&submission, from: peer, request, into: &work.turn)
+      } else {
+        let input = Input.client(
+          peer, request, owned(what, by: peer),
+          mayChange: settings.steering.bound(of: known.principal))
+        scheduler.handle(input, into: &work.turn)
+      }
     }
   }
 

@@ -28,7 +28,7 @@ final class CoordinatorLoop {
   var work = TurnWork()
   var commits: PendingCommits
 
-  // Answers that take longer:
+  // What takes longer than a turn:
   var subscriptions: Subscriptions
   var sources: AnswerSources
 
@@ -82,7 +82,8 @@ final class CoordinatorLoop {
       workers = try Port(settings.workerEndpoint, keys: keys.access?.serverKeys)
       clients = try Port(settings.clientEndpoint, keys: keys.access?.serverKeys)
       sources = AnswerSources(
-        history: try HistoryThread(journal) { _ = notices.post(.history($0)) })
+        history: try HistoryThread(journal) { _ = notices.post(.history($0)) },
+        preparation: try RequestPreparation { _ = notices.post(.prepared) })
     } catch {
       throw .socket(error)
     }
@@ -140,6 +141,8 @@ struct TurnWork {
   /// Workers whose conversations ended since the last turn.
   var pendingGone: [PeerID] = []
   var questions: [ClientQuestion] = []
+  /// Whether a large message has been prepared and is to be heard.
+  var hasPrepared = false
   /// The pending effects for subscribers.
   var effects: [Subscriptions.Effect] = []
 }

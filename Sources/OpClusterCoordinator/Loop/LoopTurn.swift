@@ -176,6 +176,9 @@ extension CoordinatorLoop {
       case .history(let answer):
         watch.threads.heard(.history, at: now)
         take(answer)
+      case .prepared:
+        watch.threads.heard(.requests, at: now)
+        work.hasPrepared = true
       case .enrolled(let enrolment): take(enrolment)
       case .metrics(let question): question.answer(metricFamilies())
       case .stop: end = .stopped
@@ -187,6 +190,7 @@ extension CoordinatorLoop {
   /// durable.
   private func finish() -> CoordinatorEnd {
     watch.service?.stopping("making everything durable")
+    sources.preparation.stop()
     sources.history.stop()
     commits.journal.close()
     for notice in wakeups.takeNotices() {

@@ -7,13 +7,14 @@ import OpClusterModel
 struct ThreadWatch {
   /// The threads that live as long as the process; libzmq's own threads cannot be watched.
   enum Member: Int, CaseIterable {
-    case journal, history, gate
+    case journal, history, requests, gate
 
     /// The thread's name in `top` and debuggers, and its purpose.
     var words: String {
       switch self {
       case .journal: "the journal's thread, which makes everything durable"
       case .history: "the thread 'history', which answers questions about the past"
+      case .requests: "the thread 'requests', which decodes large ones"
       case .gate: "the thread 'opcluster-gate', which lets connections in"
       }
     }
@@ -37,11 +38,11 @@ struct ThreadWatch {
     lastLook = now
   }
 
-  /// The longest permitted silence. The journal and the history may wait for a slow disk; the
-  /// history is asked twice per heartbeat.
+  /// The longest permitted silence. The journal and the history may wait for a slow disk, and
+  /// a large request for a processor; the history is asked twice per heartbeat.
   func patience(with member: Member) -> Span {
     switch member {
-    case .journal, .history: .seconds(120) + heartbeat + heartbeat
+    case .journal, .history, .requests: .seconds(120) + heartbeat + heartbeat
     case .gate: .seconds(5)
     }
   }

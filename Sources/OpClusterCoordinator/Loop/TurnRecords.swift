@@ -15,16 +15,13 @@ enum TurnRecords {
     appendEvents(turn.events, to: &rows)
     var submissions: [GraphID: [UInt8]] = [:]
     for accepted in turn.submissions {
-      let body = Wire.encode(submission: accepted.submission)
-      submissions[accepted.graph] = body
       // The replayed body keeps secrets; the document that others read has none (G39).
-      let shown =
-        accepted.submission.secrets.isEmpty
-        ? body : Wire.encode(submission: accepted.submission.withoutSecrets)
+      let encoded = accepted.encoded ?? EncodedSubmission(accepted.submission)
+      submissions[accepted.graph] = encoded.whole
       rows.append(
         .document(
           subject: UInt64(accepted.graph.number), kind: DocumentKind.submission.rawValue,
-          body: shown))
+          body: encoded.shown))
     }
     for ending in turn.endings {
       rows += DocumentKind.documents(of: ending, lastEvent: lastEvent)
@@ -63,4 +60,15 @@ enum TurnRecords {
 
   /// The bytes that a turn adds to the journal, for the snapshot policy.
   static func cost(_ turn: JournalTurn) -> Int { turn.body.count + 64 }
+}
+
+extension EncodedSubmission {
+  /// Costs what the submission is large.
+  init(_ submission: GraphSubmission) {
+    let whole = Wire.encode(submission: submission)
+    self.init(
+      whole: whole,
+      shown: submission.secrets.isEmpty
+        ? whole : Wire.encode(submission: submission.withoutSecrets))
+  }
 }

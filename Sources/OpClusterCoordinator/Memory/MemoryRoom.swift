@@ -51,10 +51,6 @@ struct MemoryRoom {
     return sum
   }
 
-  static func cost(of graph: GraphSubmission, bytes: Int) -> Int {
-    cost(templates: graph.templates.count, operations: graph.operationCount, bytes: bytes)
-  }
-
   mutating func began(_ graph: GraphID, cost: Int) {
     guard bound != nil, costs[graph] == nil else { return }
     costs[graph] = cost

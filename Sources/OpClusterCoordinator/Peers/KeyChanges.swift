@@ -21,8 +21,9 @@ extension CoordinatorLoop {
     case .locate(let digests, let reader): return .locate(digests, reader: owned(reader, by: peer))
     case .place(let contents, let avoided, let writer):
       return .place(contents, avoided: avoided, writer: owned(writer, by: peer))
-    case .submit(let submission): return .submit(owned(submission, by: peer))
-    case .reusable(let submission): return .reusable(owned(submission, by: peer))
+    case .submit(let graph): return .submit(graph.owned(by: clients.peers[peer]?.principal.name))
+    case .reusable(let graph):
+      return .reusable(graph.owned(by: clients.peers[peer]?.principal.name))
     default: return request
     }
   }
@@ -34,22 +35,6 @@ extension CoordinatorLoop {
     guard clients.peers[peer]?.principal == .local else { return ContentAsker() }
     return ContentAsker(key: asker.key, isLocal: true)
   }
-
-  private func owned(_ submission: GraphSubmission, by peer: PeerID) -> GraphSubmission {
-    var submission = submission
-    // Removes the client's own label: workers may run the operations under the account of that
-    // name.
-    submission.labels.removeAll { $0.key == Self.submitterLabel }
-    guard let name = clients.peers[peer]?.principal.name else { return submission }
-    if !submission.key.text.isEmpty {
-      submission.key = SubmissionKey("\(name)/\(submission.key.text)")
-    }
-    submission.labels.append(Label(key: Self.submitterLabel, value: name))
-    return submission
-  }
-
-  /// Set only by the coordinator, if clients have keys.
-  static let submitterLabel = GraphSubmission.submitterLabel
 
   /// Once per turn: keeps the gate open and applies changes of the list (G37).
   func attendToKeys() {
@@ -129,5 +114,22 @@ extension CoordinatorLoop {
         error.kind == .refused ? .forbidden : .busy, error.message, hint: .text(error.hint))
       sendReply(.refused(refusal), to: enrolment.peer, enrolment.request)
     }
+  }
+}
+
+extension GraphSubmission {
+  /// The submission with the name that its submitter has proved, if any: as a label for people, and
+  /// in front of its key.
+  func owned(by name: String?) -> GraphSubmission {
+    var submission = self
+    // Removes the client's own label: workers may run the operations under the account of that
+    // name.
+    submission.labels.removeAll { $0.key == Self.submitterLabel }
+    guard let name else { return submission }
+    if !submission.key.text.isEmpty {
+      submission.key = SubmissionKey("\(name)/\(submission.key.text)")
+    }
+    submission.labels.append(Label(key: Self.submitterLabel, value: name))
+    return submission
   }
 }

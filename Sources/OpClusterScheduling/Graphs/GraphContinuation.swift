@@ -5,7 +5,7 @@ import OpClusterModel
 
 extension Scheduler {
   /// Checks that everything a submission would take over still exists.
-  func checkContinued(_ submission: GraphSubmission) throws(Refusal) {
+  func checkContinued(_ submission: GraphSubmission, _ plan: GraphPlan.Outline) throws(Refusal) {
     guard let continued = submission.continued else { return }
     let before = continued.graph
     if graphs.contains(before.number) {
@@ -14,15 +14,15 @@ extension Scheduler {
         hint: "wait for it, or cancel what is left of it")
     }
     guard let known = ended[before] else { throw refusalOfGone(before) }
-    guard known.operationCount == UInt32(submission.operationCount) else {
+    guard known.operationCount == plan.operationCount else {
       throw Refusal(
         .badRequest,
         "graph \(before.number) had \(known.operationCount) operations, this one has "
-          + "\(submission.operationCount): it is another graph",
+          + "\(plan.operationCount): it is another graph",
         hint: "submit it without taking anything over")
     }
     try checkReused(continued.reused, of: known)
-    if submission.templates.contains(where: \.wantsInputs) {
+    if plan.wantsInputs {
       try checkOutputs(of: continued.reused, in: known)
     }
   }
@@ -42,11 +42,11 @@ extension Scheduler {
   }
 
   /// Completes a submission that leaves its secrets to the coordinator: uses those of the graph
-  /// that it continues, if both have the same submitter (G39).
-  func withSecrets(_ submission: GraphSubmission) throws(Refusal) -> GraphSubmission {
-    let bound = UInt32(clamping: submission.secrets.count)
-    let hasAll = submission.templates.allSatisfy { $0.secrets.allSatisfy { $0 < bound } }
-    if hasAll { return submission }
+  /// that it continues, if both have the same submitter (G39). Returns whether it did.
+  func borrowSecrets(
+    for submission: inout GraphSubmission, _ plan: GraphPlan.Outline
+  ) throws(Refusal) -> Bool {
+    if plan.secrets <= UInt32(clamping: submission.secrets.count) { return false }
     guard let continued = submission.continued, submission.secrets.isEmpty else {
       throw Refusal(
         .badRequest, "the submission names secrets that it does not hold",
@@ -59,15 +59,13 @@ extension Scheduler {
         "graph \(continued.graph.number) has secrets, which only who submitted it can use again",
         hint: "submit it anew from its manifest")
     }
-    var whole = submission
-    whole.secrets = known.secrets
-    let count = UInt32(clamping: whole.secrets.count)
-    guard whole.templates.allSatisfy({ $0.secrets.allSatisfy { $0 < count } }) else {
+    guard plan.secrets <= UInt32(clamping: known.secrets.count) else {
       throw Refusal(
         .expired, "the secrets of graph \(continued.graph.number) are not kept any more",
         hint: "submit it anew from its manifest")
     }
-    return whole
+    submission.secrets = known.secrets
+    return true
   }
 
   private func refusalOfGone(_ graph: GraphID) -> Refusal {

@@ -11,7 +11,7 @@ extension Scheduler {
   /// Sets alarms for the remaining waits of a graph, as of now.
   mutating func setAlarms(_ id: GraphID, at now: Instant, wall: WallTime) {
     let graph = id.number
-    for stage in graphs[graph].stages.indices {
+    for stage in graphs[graph].delayedStages {
       guard let moment = graphs[graph].stages[stage].template.notBefore,
         graphs[graph].stages[stage].pristine.isTimed, graphs[graph].stages[stage].unfinished > 0
       else { continue }

@@ -22,7 +22,9 @@ extension Scheduler {
     }
     var submission = submission
     submission.continued = nil
-    try admit(submission, at: turn.wall)
+    let prepared = PreparedSubmission(submission, isHashed: false, pageBits: state.pageBits)
+    if let refusal = prepared.refusal { throw refusal }
+    try admit(submission, prepared.outline, at: turn.wall)
     forecasts.append(
       (asker, ReuseForecast(submission, at: turn.now, wall: turn.wall)))
     return .later

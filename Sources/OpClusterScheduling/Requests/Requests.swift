@@ -17,6 +17,15 @@ extension Scheduler {
     }
   }
 
+  /// Decides a submission that was prepared on another thread.
+  mutating func handleSubmission(
+    _ asker: Asker, _ prepared: inout PreparedSubmission, into turn: inout SchedulingTurn
+  ) {
+    reply(to: asker, into: &turn) { (core, turn) throws(Refusal) in
+      .now(try core.submit(&prepared, into: &turn))
+    }
+  }
+
   /// Answers with the reply or refusal of `decide`, unless the answer comes later.
   mutating func reply(
     to asker: Asker, into turn: inout SchedulingTurn,
@@ -37,7 +46,10 @@ extension Scheduler {
   ) throws(Refusal) -> Answer {
     switch request {
     case .submit(let submission):
-      return .now(try submit(submission, into: &turn))
+      let isHashed = turn.keepsRecords || !submission.key.text.isEmpty
+      var prepared = PreparedSubmission(
+        submission, isHashed: isHashed, pageBits: state.pageBits)
+      return .now(try submit(&prepared, into: &turn))
     case .reusable(let submission):
       return try beginForecast(submission, for: asker, into: &turn)
     case .enqueue(let operations, let queue):
@@ -95,35 +107,36 @@ extension Scheduler {
   // MARK: - Submitting
 
   /// Accepts or refuses a submission as a whole (S58). A repeat under a known key gets the first
-  /// reply and makes no fact (S11, G19). Costs the size of the submission; the hash alone reads
-  /// every byte of it.
+  /// reply and makes no fact (S11, G19). Costs what `admit` and the fact do; all that costs what
+  /// the submission is large is prepared.
   private mutating func submit(
-    _ submitted: GraphSubmission, into turn: inout SchedulingTurn
+    _ prepared: inout PreparedSubmission, into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
-    // 0 without a key and a journal: nobody can repeat the submission, and nobody reads the hash.
-    let isAnonymous = submitted.key.text.isEmpty
-    let fingerprint = isAnonymous && !turn.keepsRecords ? 0 : submitted.contentHash
-    if !isAnonymous, let known = keys.known(submitted.key, at: turn.wall) {
+    var submission = prepared.submission
+    if !submission.key.text.isEmpty, let known = keys.known(submission.key, at: turn.wall) {
       let isSame =
-        known.fingerprint == fingerprint || known.fingerprint == submitted.earlierContentHash
+        known.fingerprint == prepared.contentHash
+        || known.fingerprint == prepared.earlierContentHash
       guard isSame else {
         throw Refusal(
           .conflict,
-          "key \(submitted.key.text) belongs to graph \(known.graph.number), "
+          "key \(submission.key.text) belongs to graph \(known.graph.number), "
             + "whose content is another", hint: "choose a new key for a new graph")
       }
       return .accepted(known.graph, operations: known.operations, repeated: true)
     }
-    // The hash above is of the submission as it was sent: a repeat must match even if the graph
-    // whose secrets it borrows is forgotten by then.
-    let submission = try withSecrets(submitted)
-    try admit(submission, at: turn.wall)
+    if let refusal = prepared.refusal { throw refusal }
+    let borrows = try borrowSecrets(for: &submission, prepared.outline)
+    try admit(submission, prepared.outline, at: turn.wall)
     let graph = GraphID(counters.lastGraph + 1)
     turn.submissions.append(
-      AcceptedSubmission(graph: graph, submission: submission, at: turn.wall))
+      AcceptedSubmission(
+        graph: graph, submission: submission, encoded: borrows ? nil : prepared.encoded,
+        at: turn.wall))
+    turn.handOver(prepared.takePlan())
     commit(
-      .submitted(graph, submission, fingerprint: fingerprint, at: turn.wall), into: &turn)
-    return .accepted(graph, operations: UInt32(submission.operationCount), repeated: false)
+      .submitted(graph, submission, fingerprint: prepared.contentHash, at: turn.wall), into: &turn)
+    return .accepted(graph, operations: prepared.outline.operationCount, repeated: false)
   }
 
   // MARK: - Telling workers

@@ -27,6 +27,26 @@ struct CellTable: Sendable {
   @inline(__always)
   func hasPage(of index: UInt32) -> Bool { !pages[Int(index >> pageBits)].isEmpty }
 
+  /// Whether the state of any of these operations is stored here. A step for each page.
+  func hasPages(in range: Range<UInt32>) -> Bool {
+    if range.isEmpty { return false }
+    return ((range.lowerBound >> pageBits)...((range.upperBound - 1) >> pageBits)).contains {
+      !pages[Int($0)].isEmpty
+    }
+  }
+
+  /// The first operation from `index` on, before `end`, that is not known to be blocked; `end` if
+  /// there is none. Expects that `index` has a page. A short step for each operation.
+  func firstUnblocked(from index: UInt32, before end: UInt32) -> UInt32 {
+    let page = pages[Int(index >> pageBits)]
+    let pageEnd = pageBoundary(after: index, before: end)
+    var at = index
+    while at < pageEnd, page[page.count == 1 ? 0 : Int(at & (pageSize - 1))].blockers > 0 {
+      at += 1
+    }
+    return at
+  }
+
   /// Whether each operation of the page has a cell of its own.
   @inline(__always)
   func hasOwnCells(of index: UInt32) -> Bool {

@@ -175,9 +175,18 @@ struct ClassTree: Sendable {
 
   // MARK: - Runs
 
-  /// Adds a run. Returns the number of runs that were removed, because their class no longer
-  /// exists.
-  mutating func add(_ run: ReadyRun, of demandClass: LineClass) -> Int {
+  /// Adds runs of one class, the lowest place first. Returns the number of runs that were removed,
+  /// because their class no longer exists.
+  mutating func add(_ runs: some Collection<ReadyRun>, of demandClass: LineClass) -> Int {
+    guard let first = runs.first else { return 0 }
+    let gone = add(first, of: demandClass)
+    if runs.count > 1, let node = numbers[demandClass.number] {
+      nodes[Int(node)].runs.insert(contentsOf: runs.dropFirst())
+    }
+    return gone
+  }
+
+  private mutating func add(_ run: ReadyRun, of demandClass: LineClass) -> Int {
     guard let known = numbers[demandClass.number] else {
       numbers[demandClass.number] = insert(run, demandClass)
       return 0
@@ -300,6 +309,23 @@ struct ClassTree: Sendable {
   func forEachRun(_ body: (ReadyRun, LineClass) -> Void) {
     for node in nodes where node.home != .free {
       for run in node.runs.unordered { body(run, node.demandClass) }
+    }
+  }
+
+  /// Calls `body` for some of the runs, `apart` from each other.
+  ///
+  /// - Parameter passed: The number of runs before them, carried from tree to tree.
+  func forEachRun(
+    everyOther apart: Int, _ passed: inout Int, _ body: (ReadyRun, LineClass) -> Void
+  ) {
+    for node in nodes where node.home != .free {
+      let runs = node.runs.unordered
+      var at = (apart - passed % apart) % apart
+      while at < runs.count {
+        body(runs[at], node.demandClass)
+        at += apart
+      }
+      passed += runs.count
     }
   }
 

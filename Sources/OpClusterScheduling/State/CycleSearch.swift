@@ -14,27 +14,10 @@ struct CycleSearch {
   /// For each entry of the submission's queues, the first entry that is the same queue.
   private let queues: [Int]
 
-  /// - Parameter graph: The number that the submission would get.
-  init(_ submission: GraphSubmission, as graph: GraphID) {
+  init(_ submission: GraphSubmission) {
     self.submission = submission
     firsts = submission.firstIndices
-    queues = Self.resolve(submission.queues, graph)
-  }
-
-  /// A queue may be named more than once, and barriers of one name hold back the others.
-  private static func resolve(_ references: [QueueReference], _ graph: GraphID) -> [Int] {
-    if references.isEmpty { return [0] }
-    var known: [String: Int] = [:]
-    return references.enumerated().map { at, reference in
-      let name =
-        switch reference {
-        case .named(let name): name
-        case .own(let settings): settings.name(in: graph)
-        }
-      let first = known[name] ?? at
-      known[name] = first
-      return first
-    }
+    queues = submission.distinctQueues
   }
 
   /// The names along one cycle, first and last the same; nil if there is none.
@@ -239,5 +222,31 @@ private struct Precedence {
       next = predecessor[node]
     }
     return path
+  }
+}
+
+extension GraphSubmission {
+  /// For each entry of `queues`, the first entry that is the same queue: a queue may be named more
+  /// than once, and barriers of one name hold back the others. Without entries there is one queue.
+  var distinctQueues: [Int] {
+    if queues.isEmpty { return [0] }
+    // A named queue is never one of the graph's own, which are made with it.
+    var named: [String: Int] = [:]
+    var own: [String: Int] = [:]
+    return queues.enumerated().map { at, reference in
+      switch reference {
+      case .named(let name): return named.position(of: name, orElse: at)
+      case .own(let settings): return own.position(of: settings.name, orElse: at)
+      }
+    }
+  }
+}
+
+extension [String: Int] {
+  /// The position that a name was first seen at.
+  fileprivate mutating func position(of name: String, orElse new: Int) -> Int {
+    if let known = self[name] { return known }
+    self[name] = new
+    return new
   }
 }

@@ -97,15 +97,8 @@ struct DemandClasses: Sendable {
   private var numbers: [DemandClass: Int] = [:]
   private var kindNumbers: [DemandKind: Int] = [:]
   private var lastSerial: UInt64 = 0
-  /// The latest look-up: most templates equal the one before them.
-  private var recent: Recent?
-
-  private struct Recent: Sendable {
-    var demand: Resources
-    var requirements: [LabelRequirement]
-    var work: Work
-    var number: Int
-  }
+  /// The latest look-up: most graphs equal the one before them.
+  private var recent: (demandClass: DemandClass, number: Int)?
 
   /// Kinds in slots below this are compared with workers in advance, the others on demand.
   static let comparedKinds = 1_024
@@ -137,38 +130,29 @@ struct DemandClasses: Sendable {
     !kinds[slot].kind.isInside && kindsOfBit[slot % 63] == 1
   }
 
-  /// Registers one more stage for the class of a template. Returns the class's number, and the slot
-  /// of its kind if that is new.
-  mutating func use(_ template: OperationTemplate) -> (number: Int, newKind: Int?) {
-    if let recent, recent.demand == template.demand, recent.work == template.work,
-      recent.requirements == template.requirements
-    {
-      entries[recent.number].users += 1
-      return (recent.number, nil)
-    }
-    let (number, newKind) = use(DemandClass(template))
-    recent = Recent(
-      demand: template.demand, requirements: template.requirements, work: template.work,
-      number: number)
-    return (number, newKind)
-  }
-
   /// Registers a copy of a class for one stage only, identified by its first operation. Returns its
   /// number.
   mutating func use(_ number: Int, aloneBy first: OperationID) -> Int {
     var own = entries[number].demandClass
     own.stage = first
-    return use(own).number
+    return use(own, stages: 1).number
   }
 
-  private mutating func use(_ demandClass: DemandClass) -> (number: Int, newKind: Int?) {
+  /// Registers more stages for a class. Returns the class's number, and the slot of its kind if
+  /// that is new.
+  mutating func use(_ demandClass: DemandClass, stages: Int) -> (number: Int, newKind: Int?) {
+    if let recent, recent.demandClass == demandClass {
+      entries[recent.number].users += stages
+      return (recent.number, nil)
+    }
     if let known = numbers[demandClass] {
-      entries[known].users += 1
+      entries[known].users += stages
+      recent = (demandClass, known)
       return (known, nil)
     }
     let (kind, isNew) = use(DemandKind(demandClass))
     lastSerial += 1
-    let entry = Entry(demandClass: demandClass, kind: kind, serial: lastSerial, users: 1)
+    let entry = Entry(demandClass: demandClass, kind: kind, serial: lastSerial, users: stages)
     let number: Int
     if let free = freeSlots.popLast() {
       number = free
@@ -178,6 +162,7 @@ struct DemandClasses: Sendable {
       entries.append(entry)
     }
     numbers[demandClass] = number
+    recent = (demandClass, number)
     if demandClass.needsNoCPU { withoutCPUs += 1 }
     return (number, isNew ? kind : nil)
   }

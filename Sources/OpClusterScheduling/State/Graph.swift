@@ -4,14 +4,16 @@
 import OpClusterModel
 
 struct Graph: Blankable {
-  let id: GraphID
+  var id: GraphID
   var submission: GraphSubmission
-  let fingerprint: UInt64
+  var fingerprint: UInt64
   var submittedAt: WallTime
   /// The place in line of operation 0; the others follow in order of addition.
   var basePlace: UInt64
   var stages: [Stage]
   var stageNames = StageNames()
+  /// The stages that do not start before a moment, ascending.
+  var delayedStages: [Int] = []
   var cells: CellTable
   /// The dependents of each operation.
   var dependents: EdgeTable

@@ -43,8 +43,15 @@ struct Line: Sendable {
   }
 
   mutating func add(_ run: ReadyRun, of demandClass: LineClass, level: Int) {
+    add(CollectionOfOne(run), of: demandClass, level: level)
+  }
+
+  /// Adds runs of one class, the lowest place first. O(1) for each behind all others.
+  mutating func add(
+    _ runs: some Collection<ReadyRun>, of demandClass: LineClass, level: Int
+  ) {
     if levels.isEmpty { levels = Array(repeating: ClassTree(), count: Line.levelCount) }
-    runCount += 1 - levels[level].add(run, of: demandClass)
+    runCount += runs.count - levels[level].add(runs, of: demandClass)
   }
 
   // MARK: - Sleeping
@@ -209,11 +216,26 @@ struct Line: Sendable {
   // MARK: - Sweeping
 
   var isDueForSweep: Bool { runCount >= sweepAt }
-  /// Whether the latest addition made the sweep due.
-  var hasBecomeDue: Bool { runCount == sweepAt }
+
+  /// Sweeps if a quarter of the runs seems to be obsolete. Most are not, mostly: else a line that
+  /// only grows would be gone through for nothing, in one turn. Else costs `samples` looks, and one
+  /// for each class in line.
+  mutating func sweepIfWorthIt(examine: (ReadyRun, Int) -> Settling) {
+    let apart = max(1, runCount / Line.samples)
+    var (looked, obsolete, passed) = (0, 0, 0)
+    for level in levels.indices {
+      levels[level].forEachRun(everyOther: apart, &passed) { run, _ in
+        looked += 1
+        if case .gone = examine(run, level) { obsolete += 1 }
+      }
+    }
+    if obsolete * 4 >= looked { return sweep(examine: examine) }
+    sweepAt = max(Line.leastSweep, 2 * runCount)
+  }
+  private static let samples = 256
 
   /// Keeps only runs that stand in line. Costs one visit per run, and happens only when the runs
-  /// have doubled since the last sweep.
+  /// have doubled since the last sweep, or the last sample.
   mutating func sweep(examine: (ReadyRun, Int) -> Settling) {
     var kept = Line()
     for level in levels.indices {

@@ -13,9 +13,10 @@ struct LoweredEdges {
   /// Whether every edge leads to a higher index.
   var ascend = true
 
-  /// Drops duplicates (S30). Expects an admitted submission. Costs the edges, times the logarithm
-  /// of the templates if templates are connected, and the operations.
-  init(_ submission: GraphSubmission) {
+  /// Drops duplicates (S30). Expects an admitted submission and its edges between templates. Costs
+  /// the edges, times the logarithm of the templates if templates are connected, and the
+  /// operations.
+  init(_ submission: GraphSubmission, _ templateEdges: TemplateEdges) {
     if submission.elementEdges.from.isEmpty, submission.groupEdges.isEmpty { return }
     let firsts = submission.firstIndices
     var edges = submission.elementEdges
@@ -24,7 +25,7 @@ struct LoweredEdges {
     }
     // An edge between two operations whose templates are connected is there already. Earlier
     // releases accepted another policy, of which the journal may still tell.
-    var connected = TemplateEdges(submission)
+    var connected = templateEdges
     if !submission.groupEdges.isEmpty {
       edges.keep { connected.policy(from: $0, to: $1) != $2 }
     }

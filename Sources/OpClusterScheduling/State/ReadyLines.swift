@@ -5,8 +5,16 @@ import OpClusterModel
 extension ClusterState {
   /// Puts a run in line.
   mutating func enterLine(_ run: ReadyRun, _ queue: UInt32, demandClass: Int, level: Int) {
-    queues[queue].line.add(run, of: lineClass(demandClass), level: level)
-    if queues[queue].line.hasBecomeDue { crowdedQueues.append(queue) }
+    enterLine(CollectionOfOne(run), queue, demandClass: demandClass, level: level)
+  }
+
+  /// Puts runs of one class into a queue's line, the lowest place first.
+  mutating func enterLine(
+    _ runs: some Collection<ReadyRun>, _ queue: UInt32, demandClass: Int, level: Int
+  ) {
+    let wasDue = queues[queue].line.isDueForSweep
+    queues[queue].line.add(runs, of: lineClass(demandClass), level: level)
+    if !wasDue, queues[queue].line.isDueForSweep { crowdedQueues.append(queue) }
   }
 
   /// Removes obsolete runs from long lines. Only between turns: inside of one, a run may stand in
@@ -17,7 +25,7 @@ extension ClusterState {
       guard queues[queue].line.isDueForSweep else { continue }
       var line = Line()
       swap(&line, &queues[queue].line)
-      line.sweep { run, level in
+      line.sweepIfWorthIt { run, level in
         guard graphs.contains(run.graph.number) else { return .gone }
         let stage = graphs[run.graph.number].stageNumber(of: run.first)
         let skip = skip(run, level, stage)
@@ -101,9 +109,9 @@ extension ClusterState {
 
   // MARK: - Classes come and go
 
-  /// The number of a template's demand class; registers one more stage for it.
-  mutating func useClass(of template: OperationTemplate) -> Int {
-    let (number, newKind) = classes.use(template)
+  /// The number of a demand class; registers more stages for it.
+  mutating func use(_ demandClass: DemandClass, stages: Int) -> Int {
+    let (number, newKind) = classes.use(demandClass, stages: stages)
     if let newKind { newKinds.append(newKind) }
     return number
   }

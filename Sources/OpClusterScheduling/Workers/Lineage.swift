@@ -130,7 +130,7 @@ extension Scheduler {
   /// Submits a graph in which an operation runs again. False: there is no room for it now.
   private mutating func recompute(_ origin: OperationID, into turn: inout SchedulingTurn) -> Bool {
     let submission = graphAgain(for: origin)
-    do { try checkNumbersAreLeft(for: submission) } catch { return false }
+    do { try checkNumbersAreLeft(for: submission, operations: 1) } catch { return false }
     let graph = GraphID(counters.lastGraph + 1)
     turn.submissions.append(
       AcceptedSubmission(graph: graph, submission: submission, at: turn.wall))

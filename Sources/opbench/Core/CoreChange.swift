@@ -6,10 +6,11 @@ import OpClusterScheduling
 
 /// A change of many operations, with its row of the table.
 enum CoreChange: String, CaseIterable {
-  case submit = "an array is submitted"
-  case submitLayers = "a graph of layers, each operation behind three, is submitted"
+  case submit = "an array, prepared, is submitted"
+  case submitLayers = "a graph of layers, each operation behind three, prepared, is submitted"
   case submitStages =
-    "a graph of single operations, each behind three (at most 200,000), is submitted"
+    "a graph of single operations, each behind three (at most 200,000), prepared, is submitted"
+  case submitSingles = "a graph of single operations (at most 200,000), prepared, is submitted"
   case cancel = "a graph is cancelled"
   case chains = "a graph of two arrays, element behind element, is cancelled"
   case layers = "a graph of layers, each operation behind three, is cancelled"
@@ -39,6 +40,7 @@ enum CoreChange: String, CaseIterable {
     world.spent = .zero
     world.longestTurn = .zero
     switch change {
+    case .submission(let graph): world.takeIn(graph)
     case .requests(let requests):
       for request in requests {
         world.ask(request)
@@ -51,6 +53,7 @@ enum CoreChange: String, CaseIterable {
   }
 
   private enum Change {
+    case submission(GraphSubmission)
     case requests([ClientRequest])
     /// The probe ends what it has.
     case end(AttemptResult)
@@ -60,12 +63,14 @@ enum CoreChange: String, CaseIterable {
     let selection = Selection.graph(GraphID(1))
     let target = OperationTarget.selection(selection)
     switch self {
-    case .submit: return .requests([.submit(graph([waiting("a", count)]))])
-    case .submitLayers, .submitStages:
-      let width = min(1_000, count / 10)
-      return .requests([
-        .submit(self == .submitLayers ? layers(of: width, count) : stages(of: width, count))
-      ])
+    case .submit: return .submission(graph([waiting("a", count)]))
+    case .submitLayers: return .submission(layers(of: min(1_000, count / 10), count))
+    case .submitStages: return .submission(stages(of: min(1_000, count / 10), count))
+    case .submitSingles:
+      var singles = stages(of: min(1_000, count / 10), count)
+      singles.elementEdges = ElementEdges()
+      singles.groupEdges = []
+      return .submission(singles)
     case .chains:
       var chained = graph([waiting("a", count / 2), waiting("b", count / 2)])
       chained.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded, match: .sameIndex)]

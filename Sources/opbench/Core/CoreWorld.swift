@@ -67,6 +67,18 @@ struct CoreWorld {
     step { scheduler, turn in scheduler.handle(.client(PeerID(9), number, request), into: &turn) }
   }
 
+  /// Asks for a graph as the coordinator's loop does for a large one: what follows from the
+  /// submission alone was made before, by another thread.
+  mutating func takeIn(_ graph: GraphSubmission) {
+    lastRequest += 1
+    lastReply = nil
+    let number = RequestID(lastRequest)
+    var prepared = PreparedSubmission(graph, encoded: EncodedSubmission(whole: [], shown: []))
+    step { scheduler, turn in
+      scheduler.handle(&prepared, from: PeerID(9), number, into: &turn)
+    }
+  }
+
   /// The number of the graph that was accepted.
   mutating func submit(_ graph: GraphSubmission) -> GraphID {
     ask(.submit(graph))

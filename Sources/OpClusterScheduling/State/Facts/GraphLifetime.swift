@@ -1,7 +1,8 @@
-// Makes an accepted submission a living graph, and removes an ended graph. A graph lives from the
-// fact `submitted` to the end of the turn in which its last operation ends. Afterwards `ended` has
-// what later submissions may cite (S27), and the history has the rest. `build` is also the first
-// half of a restore, so that it must not tell or queue anything (`Snapshot`).
+// Places the plan of an accepted submission as a living graph, and removes an ended graph. A graph
+// lives from the fact `submitted` to the end of the turn in which its last operation ends.
+// Afterwards `ended` has what later submissions may cite (S27), and the history has the rest.
+// `place` is also the first half of a restore, so that it must not tell or queue anything
+// (`Snapshot`).
 
 import DequeModule
 import OpClusterModel
@@ -9,124 +10,83 @@ import OpClusterModel
 extension ClusterState {
   /// Applies the fact `submitted`. The order of the steps is the order that observers see: the
   /// graph, then what it takes over, then skips, then readiness. Queues are joined before anything
-  /// ends, because an end leaves its queue. Costs templates, edges and operations with own edges,
-  /// not plain array elements.
+  /// ends, because an end leaves its queue. Costs the stages, edges on other graphs, and what is
+  /// taken over; making the plan, where that is left to this function, costs all of the graph.
   mutating func applySubmission(
     _ id: GraphID, _ submission: GraphSubmission, _ fingerprint: UInt64, _ at: WallTime,
     into turn: inout SchedulingTurn
   ) {
     keys.pass(at)
-    build(id, submission, fingerprint, at)
+    var plan = turn.takePlan(pageBits: pageBits) ?? GraphPlan(submission, pageBits: pageBits)
+    let queues = place(&plan, as: id, submission, fingerprint, at)
     for edge in submission.externalEdges { cite(edge.from) }
     if let id = submission.recomputes { countRecomputation(of: id) }
-    let count = graphs[id.number].operationCount
-    emit(.graphSubmitted(operations: count), about: .graph(id), into: &turn)
+    emit(
+      .graphSubmitted(operations: graphs[id.number].operationCount), about: .graph(id), into: &turn)
     takeOver(id, into: &turn)
     if graphs[id.number].unfinished == 0 { justEnded.append(id) }
-    if !submission.isDeclaredOnly { joinQueues(id, into: &turn) }
+    let isContinued = submission.continued != nil
+    if !submission.isDeclaredOnly {
+      let joinings = isContinued ? graphs[id.number].joinings(of: submission) : plan.joinings
+      for joining in joinings {
+        join(queues[joining.queue].number, joining, of: id.number, into: &turn)
+      }
+    }
     // Collected and ended below, after external edges: an end releases dependents, which must have
     // all of their blockers counted by then.
-    var impossible = submission.continued == nil ? EndList() : releaseReused(id)
+    var impossible = isContinued ? releaseReused(id) : EndList()
     if !submission.externalEdges.isEmpty { skipForEndedDependencies(id, into: &turn) }
     end(&impossible, into: &turn)
     if submission.isDeclaredOnly { return }
-    for stage in graphs[id.number].stages.indices
-    where graphs[id.number].stages[stage].gates == 0 {
-      openStage(id.number, stage, into: &turn)
+    if isContinued {
+      // What was taken over may have opened the gates of others.
+      for stage in graphs[id.number].stages.indices
+      where graphs[id.number].stages[stage].gates == 0 {
+        openStage(id.number, stage, into: &turn)
+      }
+    } else {
+      for opening in plan.openings { open(opening, of: id.number, into: &turn) }
     }
   }
 
-  /// Builds everything except the queues: stages, edges, blockers, places. Expects an admitted
-  /// submission; every index in it is within bounds.
-  mutating func build(
-    _ id: GraphID, _ submission: GraphSubmission, _ fingerprint: UInt64, _ at: WallTime
-  ) {
-    let lowered = LoweredEdges(submission)
-    let count = UInt32(submission.operationCount)
-    var graph = Graph(
-      id: id, submission: submission.withoutElementEdges, fingerprint: fingerprint,
-      submittedAt: at, basePlace: basePlace(of: submission), stages: [],
-      cells: CellTable(count: count, pageBits: pageBits), dependents: lowered.dependents,
-      dependencies: lowered.dependencies, changes: PlaceTable(pageBits: pageBits),
-      enqueuedIn: PlaceTable(pageBits: pageBits), unfinished: count,
-      isSuspended: submission.isSuspended)
-    if !submission.failureScopes.isEmpty {
-      graph.scopeFailures = submission.failureScopes.map { _ in 0 }
-      graph.stoppedScopes = submission.failureScopes.map { _ in false }
+  /// Makes a plan a graph of the cluster, apart from its members in queues and lines: gives it its
+  /// number, its time, its places, its queues and demand classes, and edges to other graphs.
+  /// Returns the queue of each reference in the submission. Costs the stages, a few writes for
+  /// each, and what `GraphPlan` lists beside them.
+  ///
+  /// - Parameter submission: That of the plan, but for secrets that it borrows.
+  @discardableResult
+  mutating func place(
+    _ plan: inout GraphPlan, as id: GraphID, _ submission: GraphSubmission, _ fingerprint: UInt64,
+    _ at: WallTime
+  ) -> [QueueID] {
+    let count = plan.outline.operationCount
+    plan.graph.id = id
+    plan.graph.submission.secrets = submission.secrets
+    plan.graph.fingerprint = fingerprint
+    plan.graph.submittedAt = at
+    plan.graph.basePlace = basePlace(of: submission)
+    let queues = resolveQueues(of: id, submission, &plan.graph)
+    let classes = plan.demands.map { use($0.demandClass, stages: $0.stages) }
+    for stage in plan.graph.stages.indices {
+      plan.graph.stages[stage].queue = queues[Int(plan.graph.stages[stage].queue.number)]
+      plan.graph.stages[stage].demandClass = classes[plan.graph.stages[stage].demandClass]
     }
-    let queues = resolveQueues(of: id, submission, &graph)
-    graph.edgesAscend = lowered.ascend
-    graph.stages = makeStages(submission, lowered.groupEdges, queues, at)
-    graph.stageNames = StageNames(graph.stages)
-    for edge in submission.externalEdges {
-      graph.extraDependencies[edge.to, default: []].append(
-        Graph.ExtraDependency(on: edge.from, policy: edge.policy, isOriginal: true))
-    }
+    for stage in plan.outline.delayed { plan.graph.delay(stage: stage) }
     // The places are reserved in one block, operation 0 first. A declared operation does not use
     // its own: it draws another when it is enqueued (S51).
     counters.lastPlace += UInt64(count)
     livingOperations += UInt64(count)
     counters.lastGraph = max(counters.lastGraph, id.number)
-    for template in submission.templates {
-      pins.pinAll(template.ownContents, copies: template.replicas)
-    }
-    graphs.insert(moving: &graph, number: id.number)
+    for own in plan.ownContents { pins.pinAll(own.contents, copies: own.copies) }
+    graphs.insert(moving: &plan.graph, number: id.number)
     if !submission.externalEdges.isEmpty { noteCiting(id.number) }
     noteRecomputation(by: id)
     keys.begin(
       submission.key,
       SubmissionKeys.Known(graph: id, fingerprint: fingerprint, operations: count))
-    countBlockers(id, lowered.dependencies)
-  }
-
-  /// Makes one stage for each template, with first indices that add up. An edge on an array without
-  /// elements opens no gate, so it closes none (S32).
-  private mutating func makeStages(
-    _ submission: GraphSubmission, _ edges: [GroupEdge], _ queues: [QueueID], _ at: WallTime
-  ) -> [Stage] {
-    var first: UInt32 = 0
-    var stages: [Stage] = []
-    stages.reserveCapacity(submission.templates.count)
-    for position in submission.templates.indices {
-      stages.append(makeStage(submission, position, firstIndex: first, queues, at))
-      first += submission.templates[position].count
-    }
-    for edge in edges {
-      let from = Int(edge.from)
-      let to = Int(edge.to)
-      stages[from].outgoing.append(
-        StageEdge(stage: to, policy: edge.policy, match: edge.match))
-      stages[to].incoming.append(
-        StageEdge(stage: from, policy: edge.policy, match: edge.match))
-      switch edge.match {
-      case .all: if stages[from].template.count > 0 { stages[to].gates += 1 }
-      // Counted once for all elements, which have equal cells until one of them changes.
-      case .sameIndex: stages[to].pristine.blockers += 1
-      }
-    }
-    return stages
-  }
-
-  /// Makes one stage. Its elements share the cell `pristine` until something happens to one of
-  /// them, so that an array of a million costs one cell here.
-  private mutating func makeStage(
-    _ submission: GraphSubmission, _ position: Int, firstIndex: UInt32, _ queues: [QueueID],
-    _ submitted: WallTime
-  ) -> Stage {
-    let template = submission.templates[position]
-    var pristine = OperationCell()
-    pristine.phase = submission.isDeclaredOnly ? .declared : .waiting
-    if template.isHeld {
-      pristine.flags.insert(.held)
-    } else if let moment = template.notBefore, moment.delay(submittedAt: submitted) > .zero {
-      pristine.flags.formUnion([.held, .timed])
-    }
-    let count = template.count
-    var stage = Stage(
-      template: template, firstIndex: firstIndex, queue: queues[Int(template.queue)],
-      demandClass: useClass(of: template), pristine: pristine, unfinished: count)
-    stage.counts[pristine.word] = count
-    return stage
+    dependOnOthers(id)
+    return queues
   }
 
   /// The queue of each reference of a submission. Admission has refused names that do not exist;
@@ -154,16 +114,10 @@ extension ClusterState {
     }
   }
 
-  /// Counts blockers on single operations, and registers dependents with other graphs. An edge on
-  /// an operation that has ended blocks nothing and is not registered.
-  private mutating func countBlockers(_ id: GraphID, _ dependencies: EdgeTable) {
+  /// Counts edges on operations of other graphs, and registers the dependents there. An edge on an
+  /// operation that has ended blocks nothing and is not registered.
+  private mutating func dependOnOthers(_ id: GraphID) {
     let graph = id.number
-    if !dependencies.isEmpty {
-      for index in 0..<graphs[graph].operationCount {
-        let own = dependencies.range(of: index).count
-        if own > 0 { graphs[graph].update(index) { $0.blockers += UInt32(own) } }
-      }
-    }
     for edge in graphs[graph].submission.externalEdges where knownEnding(of: edge.from) == nil {
       let to = graphs[graph].operation(edge.to)
       graphs[graph].update(edge.to) { $0.blockers += 1 }
@@ -172,27 +126,21 @@ extension ClusterState {
     }
   }
 
-  /// Counts members and sets barriers, in order of addition.
-  private mutating func joinQueues(_ id: GraphID, into turn: inout SchedulingTurn) {
-    let graph = id.number
-    for stage in graphs[graph].stages.indices {
-      let queue = graphs[graph].stages[stage].queue.number
-      let count = graphs[graph].stages[stage].unfinished
-      let first = graphs[graph].stages[stage].firstIndex
-      // An array without elements, or a stage that was taken over as a whole, is in no queue.
-      if count == 0 { continue }
-      if graphs[graph].stages[stage].template.isBarrier {
-        queues[queue].addBarrier(
-          graphs[graph].operation(first), place: graphs[graph].basePlace + UInt64(first))
-      } else {
-        queues[queue].members += count
-        // The last one, but for what runs again at its old place.
-        let place = graphs[graph].basePlace + UInt64(first)
-        let segment = queues[queue].segment(of: place)
-        queues[queue].segments[segment].unfinished += count
-        if segment == 0 { obstructBarrier(queue, into: &turn) }
-        noteCountChange(queue)
-      }
+  /// Counts members, or sets a barrier; called in order of addition.
+  private mutating func join(
+    _ queue: UInt32, _ joining: GraphPlan.Joining, of graph: UInt32,
+    into turn: inout SchedulingTurn
+  ) {
+    let place = graphs[graph].basePlace + UInt64(joining.first)
+    if joining.isBarrier {
+      queues[queue].addBarrier(graphs[graph].operation(joining.first), place: place)
+    } else {
+      queues[queue].members += joining.count
+      // The last one, but for what runs again at its old place.
+      let segment = queues[queue].segment(of: place)
+      queues[queue].segments[segment].unfinished += joining.count
+      if segment == 0 { obstructBarrier(queue, into: &turn) }
+      noteCountChange(queue)
     }
   }
 
@@ -312,6 +260,31 @@ extension ClusterState {
 }
 
 extension Graph {
+  /// Delays the elements of a stage until the moment of its template, if that is to come and they
+  /// are not held. Costs a step for each element with a cell of its own.
+  fileprivate mutating func delay(stage: Int) {
+    guard let moment = stages[stage].template.notBefore, !stages[stage].template.isHeld,
+      moment.delay(submittedAt: submittedAt) > .zero
+    else { return }
+    stages[stage].counts[stages[stage].pristine.word] -= stages[stage].template.count
+    stages[stage].pristine.flags.formUnion([.held, .timed])
+    stages[stage].counts[stages[stage].pristine.word] += stages[stage].template.count
+    for index in stages[stage].indices where cells.hasPage(of: index) {
+      update(index) { $0.flags.formUnion([.held, .timed]) }
+    }
+  }
+
+  /// What its queues count of a graph some of whose operations were taken over from another: one
+  /// entry for each stage, but those that were taken over as a whole or have no elements.
+  fileprivate func joinings(of submission: GraphSubmission) -> [GraphPlan.Joining] {
+    stages.indices.filter { stages[$0].unfinished > 0 }.map { at in
+      GraphPlan.Joining(
+        queue: submission.queues.isEmpty ? 0 : Int(stages[at].template.queue),
+        first: stages[at].firstIndex, count: stages[at].unfinished,
+        isBarrier: stages[at].template.isBarrier)
+    }
+  }
+
   /// The ending of each operation, with the mark of a harmless skip.
   fileprivate var endings: [UInt8] {
     var endings: [UInt8] = []

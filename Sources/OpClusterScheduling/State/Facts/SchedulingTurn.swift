@@ -44,6 +44,8 @@ public struct SchedulingTurn: Sendable {
   var endStepsAllowed = Int.max
   /// Workers that were welcomed in this turn.
   var welcomed: [UInt32] = []
+  /// The plan of the submission that is committed next; nil: `apply` makes it.
+  private var plan: GraphPlan?
   /// The time from which the keys of graphs that end in this turn count; unknown if no fact says
   /// it.
   var keysDate = WallTime.unknown
@@ -71,6 +73,16 @@ public struct SchedulingTurn: Sendable {
     openFact = nil
     hadRecords = false
     keysDate = .unknown
+  }
+
+  /// Hands over the plan of the submission that is committed next, so that `apply` need not make it
+  /// again: it follows from the submission alone.
+  mutating func handOver(_ plan: consuming GraphPlan?) { self.plan = plan }
+
+  /// Moves the plan out that was handed over; nil if there is none, or none for pages of this size.
+  mutating func takePlan(pageBits: UInt32) -> GraphPlan? {
+    if plan?.graph.cells.pageBits != pageBits { plan = nil }
+    return plan.take()
   }
 
   /// Moves all effects to the end of a list, those that claim no fact first. For a body without a
@@ -108,7 +120,22 @@ public struct Lie: Hashable, Sendable {
 public struct AcceptedSubmission: Hashable, Sendable {
   public var graph: GraphID
   public var submission: GraphSubmission
+  /// Its encoded form, if that was prepared.
+  public var encoded: EncodedSubmission?
   public var at: WallTime
+}
+
+/// The encoded forms of a submission; opaque here.
+public struct EncodedSubmission: Hashable, Sendable {
+  /// With its secrets, for the journal.
+  public let whole: [UInt8]
+  /// Without them, for all who may read (G39).
+  public let shown: [UInt8]
+
+  public init(whole: [UInt8], shown: [UInt8]) {
+    self.whole = whole
+    self.shown = shown
+  }
 }
 
 /// A graph that ended in this turn: the part that the history keeps after its storage is dropped.

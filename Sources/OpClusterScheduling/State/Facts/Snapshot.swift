@@ -46,7 +46,7 @@ extension ClusterState {
           graph.id, submission(of: graph), fingerprint: graph.fingerprint, at: graph.submittedAt))
       records.append(.restoredGraph(state(of: graph)))
     }
-    // Again at the end: `build` counts graphs and places on from the counters at the front.
+    // Again at the end: `place` counts graphs and places on from the counters at the front.
     records.append(.restoredCounters(counters))
     return records
   }
@@ -60,7 +60,8 @@ extension ClusterState {
     for record in records {
       switch record {
       case .submitted(let id, let submission, let fingerprint, let at):
-        build(id, submission, fingerprint, at)
+        var plan = GraphPlan(submission, pageBits: pageBits)
+        place(&plan, as: id, submission, fingerprint, at)
       case .queueCreated(let id, let settings):
         if id != .main {
           addQueue(id, settings, owner: nil)

@@ -67,6 +67,12 @@ extension ClusterState {
     var index = own.firstIndex
     while index < own.indices.upperBound {
       if graphs[graph].cells.hasPage(of: index) {
+        let end = own.indices.upperBound
+        let open = graphs[graph].cells.firstUnblocked(from: index, before: end)
+        if open > index {
+          index = open
+          continue
+        }
         let span = graphs[graph].span(from: index, before: own.indices.upperBound)
         settle(span, into: &turn)
         index += span.count
@@ -81,6 +87,30 @@ extension ClusterState {
       if !turn.isReplay { graphs[graph].stages[stage].readyAt = turn.wall }
       graphs[graph].stages[stage].pristine.eventSequence += 1
     }
+  }
+
+  /// Opens neighbouring stages that wait for no other.
+  mutating func open(
+    _ opening: GraphPlan.Opening, of graph: UInt32, into turn: inout SchedulingTurn
+  ) {
+    let own = graphs[graph].stages[opening.stages.lowerBound].bearing
+    let end = graphs[graph].stages[opening.stages.upperBound - 1].indices.upperBound
+    let queue = own.queue.number
+    let place = graphs[graph].basePlace + UInt64(own.firstIndex)
+    // An edge on another graph, or an end in it, has given some a cell of their own since.
+    guard opening.isPlain, !graphs[graph].cells.hasPages(in: own.firstIndex..<end),
+      queues.contains(queue), !isBehindBarrier(place, in: queue)
+    else {
+      for stage in opening.stages { openStage(graph, stage, into: &turn) }
+      return
+    }
+    emitRun(
+      .isReady(true), first: graphs[graph].operation(own.firstIndex), count: end - own.firstIndex,
+      own: own.pristine.eventSequence + 1, into: &turn)
+    let runs = graphs[graph].open(opening.stages, at: turn.isReplay ? nil : turn.wall)
+    enterLine(
+      runs, queue, demandClass: classInLine(graph, opening.stages.lowerBound, own.firstIndex),
+      level: Line.level(of: own.priority))
   }
 
   /// Settles moved elements individually, regardless of the conditions of the others.
@@ -186,6 +216,27 @@ extension ClusterState {
     if from == to { return }
     graphs[span.graph.number].stages[span.stage].counts[from] -= span.count
     graphs[span.graph.number].stages[span.stage].counts[to] += span.count
+  }
+}
+
+extension Graph {
+  /// Makes all elements of stages ready that have no cells of their own; returns their runs.
+  ///
+  /// - Parameter moment: The time; nil in a replay.
+  fileprivate mutating func open(_ range: Range<Int>, at moment: WallTime?) -> [ReadyRun] {
+    var runs: [ReadyRun] = []
+    runs.reserveCapacity(range.count)
+    for stage in range {
+      let (first, count) = (stages[stage].firstIndex, stages[stage].template.count)
+      stages[stage].counts[.waiting] -= count
+      stages[stage].counts[.ready] += count
+      stages[stage].pristine.phase = .ready
+      stages[stage].pristine.eventSequence += 1
+      if let moment { stages[stage].readyAt = moment }
+      runs.append(
+        ReadyRun(place: basePlace + UInt64(first), graph: id, first: first, count: count))
+    }
+    return runs
   }
 }
 

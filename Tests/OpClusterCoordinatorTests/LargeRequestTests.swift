@@ -1,0 +1,111 @@
+// Requests that are too large for the loop to decode: they are prepared elsewhere, and nobody can
+// tell.
+
+import Citations
+import OpClusterJournal
+import OpClusterModel
+import OpClusterWire
+import Testing
+
+@testable import OpClusterCoordinator
+
+@Suite struct LargeRequestTests {
+  /// A graph whose message is larger than the loop decodes itself.
+  private func large(_ name: String, key: String = "") -> GraphSubmission {
+    var submission = GraphSubmission(key: SubmissionKey(key), name: name)
+    submission.templates = (0..<6_000).map {
+      OperationTemplate(name: "operation-\($0)", work: .command)
+    }
+    submission.groupEdges = [GroupEdge(from: 0, to: 5_999, policy: .succeeded)]
+    return submission
+  }
+
+  // What a client says behind it is answered behind it, and knows the graph; so does a restart.
+  @Test(.checks("G19", "G29")) func inOrder() throws {
+    let (disk, folder) = (MemoryDisk(), try TestFolder())
+    var service = try Service(.memory(disk), in: folder)
+    var client = try TestClient(service)
+    #expect(
+      Wire.encode(ClientMessage.request(RequestID(1), .submit(large("g")))).count
+        > CoordinatorLimits.framesHeardAtOnce)
+    let other = try TestClient(service)
+    var requests: [RequestID] = []
+    for name in ["first", "second"] {
+      requests.append(try client.send(.submit(large(name, key: name))))
+      requests.append(try client.send(.graphs(Selection(graphs: .all), after: nil, limit: 9)))
+      #expect(try other.ask(.ping) != .refused(Refusal(.busy, "")))
+    }
+    // The same again, in the same breath.
+    requests.append(try client.send(.submit(large("first", key: "first"))))
+    #expect(
+      try client.reply(to: requests[0])
+        == .accepted(GraphID(1), operations: 6_000, repeated: false))
+    for (request, names) in [(requests[1], ["first"]), (requests[3], ["first", "second"])] {
+      guard case .graphs(let rows, _) = try client.reply(to: request) else {
+        Issue.record("no list of graphs")
+        return
+      }
+      #expect(rows.map(\.name) == names)
+    }
+    #expect(
+      try client.reply(to: requests[4])
+        == .accepted(GraphID(1), operations: 6_000, repeated: true))
+    service.stop()
+    service = try Service(.memory(disk), in: folder)
+    client = try TestClient(service)
+    #expect(try client.graphs(Selection(graphs: .all), limit: 9).count == 2)
+    #expect(
+      try client.ask(.submit(large("second", key: "second")))
+        == .accepted(GraphID(2), operations: 6_000, repeated: true))
+  }
+
+  // Whoever has proved a key is the submitter, and equal keys of two submitters are two graphs.
+  @Test(.checks("G19", "G36")) func ofASubmitter() throws {
+    let guarded = try GuardedService()
+    var names: [String] = []
+    for name in ["anna", "bert"] {
+      let client = try TestClient(guarded.service, keys: guarded.key(name, .submitter))
+      let graph = try client.submit(large("g", key: "same"))
+      names += try client.graphs(.graph(graph), limit: 9).map(\.submitter)
+      guard case .submission(let kept, _) = try client.ask(.submission(graph)) else {
+        Issue.record("no submission")
+        return
+      }
+      #expect(kept.templates.count == 6_000)
+    }
+    #expect(names == ["anna", "bert"])
+  }
+
+  // What is refused, and what is no message at all, is told as for a small one.
+  @Test(.checks("G33", "S58")) func refusals() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let client = try TestClient(service)
+    var cyclic = large("g")
+    cyclic.groupEdges.append(GroupEdge(from: 5_999, to: 0, policy: .succeeded))
+    let refused = try client.send(.submit(cyclic))
+    let accepted = try client.send(.submit(large("g")))
+    guard case .refused(let refusal) = try client.reply(to: refused) else {
+      Issue.record("a cycle was accepted")
+      return
+    }
+    #expect(refusal.code == .cycle)
+    #expect(
+      try client.reply(to: accepted)
+        == .accepted(GraphID(1), operations: 6_000, repeated: false))
+    let broken = try TestClient(service)
+    try broken.dealer.send([UInt8](repeating: 0xff, count: CoordinatorLimits.framesHeardAtOnce + 1))
+    guard case .refused(let why) = try broken.reply(to: .none) else {
+      Issue.record("nonsense was answered otherwise")
+      return
+    }
+    #expect(why.code == .badRequest)
+    // One that leaves while its message is prepared keeps nobody from being heard.
+    do {
+      let leaving = try TestClient(service)
+      try leaving.send(.submit(large("left")))
+    }
+    #expect(
+      try client.ask(.submit(large("last"))) != .refused(Refusal(.busy, "")))
+    #expect(try client.graphs(Selection(graphs: .all), limit: 9).map(\.name).last == "last")
+  }
+}
