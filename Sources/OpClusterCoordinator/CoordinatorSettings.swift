@@ -156,6 +156,9 @@ enum CoordinatorLimits {
   /// The largest message, in bytes, that the loop decodes itself: some 700 templates, two
   /// milliseconds. Larger ones are decoded by a thread of their own.
   static let framesHeardAtOnce = 64 << 10
+  /// The most stages of a living graph whose structure the loop tells itself; of larger ones the
+  /// history's thread does.
+  static let stagesToldAtOnce = 1_000
   /// The minimal pause between two ticks, whatever the scheduler requests.
   static let tickPause = Span.milliseconds(5)
   /// The pause between probes of an idle client, which find out whether it is still there.

@@ -271,7 +271,7 @@ struct Brains: Sendable {
       closures.finish(first, count: turn.events[at].count, into: &output.usedClosures)
     }
     if isObserved { output.events += turn.events }
-    for at in turn.endings.indices { closures.forget(turn.endings[at].structure.row.graph) }
+    for at in turn.endings.indices { closures.forget(turn.endings[at].row.graph) }
   }
 
   private mutating func carryOut(_ effect: Effect) {

@@ -39,7 +39,7 @@ struct History: Sendable {
       }
     }
     for at in turn.endings.indices {
-      let graph = turn.endings[at].structure.row.graph
+      let graph = turn.endings[at].row.graph
       guard let submission = submissions.removeValue(forKey: graph) else { continue }
       let lines = unattempted.isEmpty ? nil : unattempted.removeValue(forKey: graph)
       let memory = EndedGraphMemory(
@@ -160,8 +160,10 @@ final class EndedGraphMemory: Sendable {
   var graph: GraphID { view.graph }
   var submission: GraphSubmission { view.outline.submission }
 
+  var structure: GraphStructure { submission.structure(ending.row, outcomes: ending.outcomes) }
+
   func matchesAsGraph(_ selection: Selection) -> Bool {
-    ending.structure.row.state.isMeant(by: selection.states)
+    ending.row.state.isMeant(by: selection.states)
       && OperationFilter.carries(selection.labels, view)
   }
 

@@ -114,7 +114,7 @@ extension Brains {
       more = isMore
     }
     for ended in history.graphs(selection) where after.map({ $0 < ended.graph }) ?? true {
-      if ended.matchesAsGraph(selection) { rows.append(ended.ending.structure.row) }
+      if ended.matchesAsGraph(selection) { rows.append(ended.ending.row) }
     }
     return .graphs(
       page(&rows, limit, \.graph), more: more || rows.count > Limits.rowsPerReply(asked: limit))
@@ -168,7 +168,7 @@ extension Brains {
       return try scheduler.answer(question, at: now)
     } catch {
       guard let ended = history.graphs(selection).first else { throw error }
-      return .structure(ended.ending.structure)
+      return .structure(ended.structure)
     }
   }
 

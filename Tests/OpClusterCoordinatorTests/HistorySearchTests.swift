@@ -40,14 +40,12 @@ private final class Archive {
     if isRare { submission.labels = [rare] }
     var counts = StateCounts()
     counts[StateWord(outcome)] = 3
-    let structure = GraphStructure(
-      row: GraphRow(
-        graph: GraphID(number), name: submission.name, state: isRare ? .failed : .succeeded,
-        counts: counts, submittedAt: .unknown, finishedAt: .unknown, labels: submission.labels,
-        allowedFailures: 0),
-      stages: [], groupEdges: [], elementEdges: ElementEdges(), elementEdgeCount: 0)
+    let row = GraphRow(
+      graph: GraphID(number), name: submission.name, state: isRare ? .failed : .succeeded,
+      counts: counts, submittedAt: .unknown, finishedAt: .unknown, labels: submission.labels,
+      allowedFailures: 0)
     let ending = GraphEnding(
-      structure: structure, outcomes: Array(repeating: outcome.rawValue, count: 3),
+      row: row, outcomes: Array(repeating: outcome.rawValue, count: 3),
       submittedAt: .unknown, finishedAt: .unknown)
     return [
       .document(
@@ -67,7 +65,11 @@ private final class Archive {
     for step in 1...100_000 {
       switch reader.step(&inquiry) {
       case .unfinished: continue
-      case .found(.reply(_, _, let reply)): return (reply, step)
+      case .found(.reply(_, let bytes)):
+        guard case .reply(_, let reply) = try Wire.decodeClientAnswer(bytes) else {
+          throw Unexpected(what: "no reply")
+        }
+        return (reply, step)
       case .found: throw Unexpected(what: "not a reply")
       }
     }

@@ -59,6 +59,57 @@ import Testing
         == .accepted(GraphID(2), operations: 6_000, repeated: true))
   }
 
+  // The structure of a large graph, which the history's thread tells, is that of a small one; so is
+  // that of an ended graph, which follows from its submission and its outcomes.
+  @Test(.checks("S116"), arguments: [2, 6_000], [false, true])
+  func structures(count: Int, hasStageEdges: Bool) throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let client = try TestClient(service)
+    var submission = GraphSubmission(name: "g")
+    submission.queues = [.named("default"), .own(QueueSettings(name: "own"))]
+    submission.templates = (0..<count).map { at in
+      var template = OperationTemplate(
+        name: "operation-\(at)", count: UInt32(1 + at % 2), work: .command)
+      template.queue = UInt32(at % 2)
+      template.isHeld = at == 0
+      return template
+    }
+    if hasStageEdges {
+      submission.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
+    } else {
+      submission.elementEdges = ElementEdges(
+        from: [0, 0, 0], to: [2, 1, 2], policies: [.succeeded])
+    }
+    let graph = try client.submit(submission)
+    func structure() throws -> GraphStructure {
+      guard case .structure(let structure) = try client.ask(.structure(.graph(graph))) else {
+        throw Impatience(awaited: "a structure")
+      }
+      return structure
+    }
+    let living = try structure()
+    #expect(living.stages.map(\.name) == submission.templates.map(\.name))
+    #expect(living.stages.map(\.queue).prefix(2) == ["default", "1/own"])
+    #expect(living.stages[0].counts[.held] == 1 && living.stages[1].counts[.waiting] == 2)
+    #expect(living.groupEdges == submission.groupEdges)
+    #expect(living.elementEdges.from == (hasStageEdges ? [] : [0, 0]))
+    #expect(living.elementEdges.to == (hasStageEdges ? [] : [1, 2]))
+    #expect(living.elementEdgeCount == (hasStageEdges ? 0 : 2))
+    #expect(living.row.state == .running && living.lastEvent > 0)
+    _ = try client.ask(.cancel(.selection(.graph(graph)), reason: "", grace: nil))
+    let row = try client.awaitEnd(of: graph)
+    var ended = try structure()
+    #expect(ended.row == row && ended.lastEvent > living.lastEvent)
+    for stage in ended.stages {
+      #expect(stage.counts[.cancelled] == stage.count)
+    }
+    // Nothing else has changed.
+    ended.lastEvent = living.lastEvent
+    ended.row = living.row
+    for at in ended.stages.indices { ended.stages[at].counts = living.stages[at].counts }
+    #expect(ended == living)
+  }
+
   // Whoever has proved a key is the submitter, and equal keys of two submitters are two graphs.
   @Test(.checks("G19", "G36")) func ofASubmitter() throws {
     let guarded = try GuardedService()

@@ -100,7 +100,7 @@ import Testing
         $0.attempt.operation == operation(1, count)
       }
       #expect(isHeld == fits)
-      #expect(world.endings.first?.structure.row.state == (fits ? nil : .failed))
+      #expect(world.endings.first?.row.state == (fits ? nil : .failed))
     }
   }
 

@@ -23,7 +23,7 @@ import Testing
       #expect(!world.scheduler.fits(1, demandClass))
     }
     world.runAll()
-    #expect(world.endings.map(\.structure.row.graph.number) == [1, 2])
+    #expect(world.endings.map(\.row.graph.number) == [1, 2])
     #expect(world.brokenInvariant == nil)
   }
 }

@@ -20,7 +20,7 @@ import Testing
         .isReady(true), .attemptStarted(1, WorkerID(1)), .isExecuting(true),
         .isExecuting(false), .isFinished(.succeeded), .completion,
       ])
-    #expect(world.endings.map(\.structure.row.state) == [.succeeded])
+    #expect(world.endings.map(\.row.state) == [.succeeded])
     #expect(world.events.map(\.sequence) == Array(1...UInt64(world.events.count)))
   }
 
@@ -71,7 +71,7 @@ import Testing
     #expect(world.workers[0].assigned.count >= 4)
     #expect(world.scheduler.graphs[1].cells.cellCount <= 3 * 256)
     world.runAll()
-    #expect(world.endings.first?.structure.row.counts[.succeeded] == 5_001)
+    #expect(world.endings.first?.row.counts[.succeeded] == 5_001)
     #expect(world.scheduler.brokenInvariant() == nil)
   }
 

@@ -141,7 +141,7 @@ import Testing
     let failed = world.history.filter { $0.result.cause == .missingInput }
     #expect(failed.reduce(0) { $0 + Int($1.count) } == Int(count) - many)
     #expect(failed.allSatisfy { !$0.isAttempt && $0.result.diagnostic.contains("32 MiB") })
-    #expect(world.endings.contains { $0.structure.row.graph == GraphID(1) })
+    #expect(world.endings.contains { $0.row.graph == GraphID(1) })
     #expect(world.scheduler.brokenInvariant() == nil)
     #expect(world.replayed().snapshot() == world.scheduler.snapshot())
   }

@@ -130,7 +130,7 @@ import Testing
     try Self.run(operation(2, 0), leaving: Self.content(2), &world)
     try Self.run(operation(1, 2), leaving: nil, &world)
     #expect(world.scheduler.graphs.numbers.isEmpty)
-    #expect(world.endings.map(\.structure.row.graph.number).sorted() == [1, 2, 3])
+    #expect(world.endings.map(\.row.graph.number).sorted() == [1, 2, 3])
     let runs = world.kinds(1, 1).count { if case .attemptStarted = $0 { true } else { false } }
     #expect(runs == 1, "what it did again counts for the other graph")
     #expect(world.scheduler.needsContent(try Self.content(2).digest) == false)
@@ -260,7 +260,7 @@ import Testing
     let end = Self.outcome(operation(1, 2), world)
     #expect(end?.result.cause == .inputUnavailable)
     #expect(end?.result.diagnostic.contains("1/join made it, and did not succeed") == true)
-    #expect(world.endings.map(\.structure.row.graph.number).sorted() == [1, 2, 3])
+    #expect(world.endings.map(\.row.graph.number).sorted() == [1, 2, 3])
     #expect(world.brokenInvariant == nil)
   }
 
@@ -282,7 +282,7 @@ import Testing
     world.end(0, make, stopped)
     world.report(0)
     #expect(world.scheduler.graphs.numbers.isEmpty)
-    #expect(world.endings.map(\.structure.row.graph.number).sorted() == [1, 2, 3])
+    #expect(world.endings.map(\.row.graph.number).sorted() == [1, 2, 3])
     #expect(world.brokenInvariant == nil)
   }
 

@@ -81,7 +81,7 @@ import Testing
       world.ask(.cancel(.selection(selection), reason: "", grace: nil))
       world.followEnds()
       #expect(world.endings.count == 1)
-      #expect(world.endings.first?.structure.row.counts[.skipped] == 2 * count)
+      #expect(world.endings.first?.row.counts[.skipped] == 2 * count)
     }
   }
 

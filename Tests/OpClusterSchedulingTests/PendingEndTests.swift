@@ -232,7 +232,7 @@ import Testing
     world.ask(.changeQueue("default", QueueChange(isSuspended: false)))
     world.followEnds()
     #expect(world.endings.count == 40)
-    #expect(world.endings.map(\.structure.row.graph.number) == Array(1...40))
+    #expect(world.endings.map(\.row.graph.number) == Array(1...40))
   }
 
   // One operation has many graphs behind it.
@@ -284,7 +284,7 @@ import Testing
     world.followEnds()
     #expect(world.brokenInvariant == nil)
     if fails {
-      #expect(world.endings.first?.structure.row.counts[.skipped] == 60)
+      #expect(world.endings.first?.row.counts[.skipped] == 60)
     } else {
       #expect((1...60).allSatisfy { world.cell(1, $0)?.blockers == 0 })
     }

@@ -86,15 +86,15 @@ struct Seeded: RandomNumberGenerator {
     _ world: inout World, _ chance: inout Seeded, _ submitted: inout [UInt32: GraphSubmission]
   ) {
     guard let ending = world.endings.randomElement(using: &chance),
-      var submission = submitted[ending.structure.row.graph.number]
+      var submission = submitted[ending.row.graph.number]
     else { return }
     let share = chance.chance(30) ? 100 : 60
-    var reused = OperationRuns(graph: ending.structure.row.graph)
+    var reused = OperationRuns(graph: ending.row.graph)
     for (at, outcome) in ending.outcomes.enumerated()
     where outcome == Outcome.succeeded.rawValue && chance.chance(share) {
       reused.append(UInt32(at))
     }
-    submission.continued = ContinuedGraph(graph: ending.structure.row.graph, reused: reused)
+    submission.continued = ContinuedGraph(graph: ending.row.graph, reused: reused)
     submission.isDeclaredOnly = false
     submit(submission, &world, &submitted)
   }

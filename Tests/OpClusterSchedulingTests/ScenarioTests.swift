@@ -39,8 +39,8 @@ private struct SimulatedSetting: ScenarioSetting {
     #expect(world.replayed().snapshot() == world.scheduler.snapshot())
     let ending = try #require(world.endings.first)
     return ScenarioReport(
-      state: ending.structure.row.state,
-      allowedFailures: ending.structure.row.allowedFailures,
+      state: ending.row.state,
+      allowedFailures: ending.row.allowedFailures,
       outcomes: ending.outcomes.map { Outcome(rawValue: $0) }, moments: witness.moments)
   }
 }

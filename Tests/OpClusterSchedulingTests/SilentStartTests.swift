@@ -52,7 +52,7 @@ import Testing
     for _ in 0..<20 { world.tick(after: .seconds(1)) }
     world.join("w2")
     world.runAll()
-    #expect(world.endings.first?.structure.row.counts[.lost] == 1)
+    #expect(world.endings.first?.row.counts[.lost] == 1)
     #expect(world.brokenInvariant == nil)
   }
 }

@@ -13,7 +13,9 @@ enum DocumentKind: Int {
   case submission = 1
   /// The graph's row in lists, once it has ended.
   case row = 2
-  /// Its structure and counts, once it has ended: the reply to `structure`.
+  /// The reply to `structure`, once it has ended. Without stages: these follow from the submission
+  /// and the outcomes, and need not be written in the turn in which it ends. Earlier releases wrote
+  /// them.
   case structure = 3
   /// One outcome per operation, once it has ended.
   case outcomes = 4
@@ -22,9 +24,11 @@ enum DocumentKind: Int {
 extension DocumentKind {
   /// The documents of an ended graph.
   static func documents(of ending: GraphEnding, lastEvent: UInt64) -> [Attachment] {
-    var structure = ending.structure
+    var structure = GraphStructure(
+      row: ending.row, stages: [], groupEdges: [], elementEdges: ElementEdges(),
+      elementEdgeCount: 0)
     structure.lastEvent = lastEvent
-    let graph = structure.row.graph
+    let graph = ending.row.graph
     let subject = UInt64(graph.number)
     let isUniform = ending.outcomes.allSatisfy { $0 == ending.outcomes.first }
     let outcomes = EndedGraph(

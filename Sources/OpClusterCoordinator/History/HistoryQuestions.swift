@@ -4,6 +4,7 @@
 import OpClusterJournal
 import OpClusterModel
 import OpClusterQueries
+import OpClusterScheduling
 
 /// A question to the history. Each gets one answer, unless its asker has left.
 enum HistoryQuestion: Sendable {
@@ -41,7 +42,9 @@ extension RowsQuestion.What {
     case .graphs(_, _, let rows, _): rows.count * 512
     case .operations(_, _, let rows, _): rows.count * 768
     case .submission(_, let outcomes): outcomes?.count ?? 0
-    case .structure, .explain: 0
+    case .structure(let living):
+      (living?.counts.count ?? 0) * MemoryLayout<StateCounts>.stride
+    case .explain: 0
     }
   }
 }
@@ -56,7 +59,8 @@ struct HistoryInquiry: Sendable {
 
 enum HistoryAnswer: Sendable {
   case slice(Slice)
-  case reply(PeerID, RequestID, ClientReply)
+  /// An encoded reply.
+  case reply(PeerID, [UInt8])
   case log(LogQuestion, Result<LogAnswer, Refusal>)
   case room(UInt64?, lost: JournalError?)
   /// A part of the history is damaged.
@@ -103,7 +107,8 @@ struct RowsQuestion: Sendable {
   var what: What
   var selection: Selection
   var graphs: GraphSet
-  /// The graphs that lived when the question was asked, ascending; all others up to `last` ended.
+  /// The graphs of `graphs` that lived when the question was asked, ascending; all others up to
+  /// `last` ended.
   var living: [GraphID]
   var last: UInt32
   /// The newest event when the question was asked.
@@ -114,7 +119,8 @@ struct RowsQuestion: Sendable {
   enum What: Sendable {
     case graphs(after: GraphID?, limit: Int, rows: [GraphRow], more: Bool)
     case operations(after: OperationID?, limit: Int, rows: [OperationRow], more: Bool)
-    case structure
+    /// `living`: the states of a living graph; the history knows those of an ended one.
+    case structure(living: LargeGraph?)
     case explain
     /// `outcomes`: those of a living graph; the history knows those of an ended one.
     case submission(GraphID, outcomes: [UInt8]?)

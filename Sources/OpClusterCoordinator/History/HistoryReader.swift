@@ -36,9 +36,10 @@ struct HistoryReader: ~Copyable {
     case .rows(let rows):
       switch reading({ try $0.rows(rows, &inquiry.search) }) {
       case .success(.unfinished): return .unfinished
-      case .success(.found(let reply)): return .found(.reply(rows.peer, rows.request, reply))
+      case .success(.found(let reply)):
+        return .found(.reply(rows.peer, reply.encoded(for: rows.request)))
       case .failure(let refusal):
-        return .found(.reply(rows.peer, rows.request, .refused(refusal)))
+        return .found(.reply(rows.peer, ClientReply.refused(refusal).encoded(for: rows.request)))
       }
     }
   }

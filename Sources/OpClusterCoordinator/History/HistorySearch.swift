@@ -5,6 +5,7 @@
 
 import OpClusterModel
 import OpClusterQueries
+import OpClusterScheduling
 import OpClusterWire
 
 /// What a bounded step of a question has led to.
@@ -30,15 +31,34 @@ extension HistoryReader {
     case .graphs, .operations, .explain:
       if search == nil { search = HistorySearch(question) }
       return try search?.step(question, &self) ?? .unfinished
-    case .structure:
-      guard let graph = question.ended(from: 1), let body = try document(.structure, of: graph)
-      else { throw question.otherwise }
-      var structure = try DocumentKind.structure(in: body)
+    case .structure(let living):
+      var structure = try living.map { try self.structure(of: $0) } ?? endedStructure(question)
       structure.lastEvent = max(structure.lastEvent, question.lastEvent)
       return .found(.structure(structure))
     case .submission(let graph, let outcomes):
       return .found(try submission(question, graph, outcomes))
     }
+  }
+
+  private mutating func endedStructure(_ question: RowsQuestion) throws -> GraphStructure {
+    guard let graph = question.ended(from: 1), let body = try document(.structure, of: graph)
+    else { throw question.otherwise }
+    let short = try DocumentKind.structure(in: body)
+    guard short.stages.isEmpty, let outline = try outline(of: graph),
+      let outcomes = try document(.outcomes, of: graph)
+    else { return short }
+    let ended = try DocumentKind.outcomes(in: outcomes)
+    willLook(at: ended.operationCount)
+    var structure = outline.submission.structure(short.row, outcomes: ended.outcomes)
+    structure.lastEvent = short.lastEvent
+    return structure
+  }
+
+  private mutating func structure(of living: LargeGraph) throws -> GraphStructure {
+    guard let outline = try outline(of: living.row.graph) else {
+      throw Refusal(.unknownGraph, "the submission of graph \(living.row.graph.number) is not kept")
+    }
+    return outline.submission.structure(living.row, counts: living.counts)
   }
 
   /// A graph's submission, and the outcomes of its operations.

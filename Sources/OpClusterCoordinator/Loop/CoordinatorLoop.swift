@@ -64,7 +64,7 @@ final class CoordinatorLoop {
       life: UInt64.random(in: 1...UInt64.max), mayHaveGoneBack: mayHaveGoneBack, into: &work.turn)
     scheduler.close(&work.turn)
     // What the former life left unfollowed may have been the last of them.
-    for ending in work.turn.endings { admission.ended(ending.structure.row.graph) }
+    for ending in work.turn.endings { admission.ended(ending.row.graph) }
     operatorLog = OperatorLog(
       logger, scheduler.workers(at: clock.now), unfinished: scheduler.unfinishedOperations)
     subscriptions = Subscriptions(told: scheduler.lastEvent)

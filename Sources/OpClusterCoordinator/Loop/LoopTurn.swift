@@ -74,6 +74,7 @@ extension CoordinatorLoop {
 
   /// Runs one turn of the scheduler, if there is anything to decide.
   private func decide() {
+    if let past = work.turn.takeLarge() { sources.preparation.free(past) }
     work.turn.begin(at: now, wall: .now)
     work.hasInput = false
     let start = Instant.now

@@ -12,28 +12,13 @@ extension CoordinatorLoop {
   func encoded(_ effect: Effect) -> UnreleasedEffect {
     switch effect {
     case .toWorker(let peer, let message): .toWorker(peer, encoded(message))
-    case .toClient(let peer, let request, let reply): .reply(peer, encoded(reply, request))
+    case .toClient(let peer, let request, let reply):
+      .reply(peer, reply.encoded(for: request))
     case .close(let peer): .close(peer)
     }
   }
 
-  /// Encodes a reply; replaces one that is too large for any client by a refusal.
-  func encoded(_ reply: ClientReply, _ request: RequestID) -> [UInt8] {
-    let bytes = encoded(.reply(request, reply))
-    if bytes.count <= Limits.messageBytes { return bytes }
-    return encoded(
-      .reply(
-        request,
-        .refused(
-          Refusal(
-            .limitExceeded, "the answer has \(bytes.count) bytes, more than one message takes",
-            hint: "ask for less at once"))))
-  }
-
   // Advice also travels in words, for peers that do not know its code.
-  private func encoded(_ answer: ClientAnswer) -> [UInt8] {
-    Wire.encode(answer, wording: \.forShell)
-  }
   private func encoded(_ message: CoordinatorMessage) -> [UInt8] {
     Wire.encode(message, wording: \.forShell)
   }
@@ -45,7 +30,7 @@ extension CoordinatorLoop {
   }
 
   func send(_ answer: ClientAnswer, toClient peer: PeerID) {
-    clients.send(encoded(answer), to: peer, at: now)
+    clients.send(answer.encoded, to: peer, at: now)
   }
 
   /// Sends effects that claim no fact at once.
@@ -66,7 +51,7 @@ extension CoordinatorLoop {
 
   /// Answers a request of a client that was counted as in flight; claims no fact.
   func sendReply(_ reply: ClientReply, to peer: PeerID, _ request: RequestID) {
-    perform(.reply(peer, encoded(reply, request)))
+    perform(.reply(peer, reply.encoded(for: request)))
   }
 
   func performSubscriptionEffects() {
@@ -112,4 +97,21 @@ extension CoordinatorLoop {
     guard let peer = peer.flatMap({ clients.peers[$0] }), !peer.isPutOut else { return nil }
     return .principal(peer.holder)
   }
+}
+
+extension ClientReply {
+  /// Encodes a reply; replaces one that is too large for any client by a refusal.
+  func encoded(for request: RequestID) -> [UInt8] {
+    let bytes = ClientAnswer.reply(request, self).encoded
+    if bytes.count <= Limits.messageBytes { return bytes }
+    let refusal = Refusal(
+      .limitExceeded, "the answer has \(bytes.count) bytes, more than one message takes",
+      hint: "ask for less at once")
+    return ClientAnswer.reply(request, .refused(refusal)).encoded
+  }
+}
+
+extension ClientAnswer {
+  // Advice also travels in words, for peers that do not know its code.
+  fileprivate var encoded: [UInt8] { Wire.encode(self, wording: \.forShell) }
 }

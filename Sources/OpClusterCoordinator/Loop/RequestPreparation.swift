@@ -46,18 +46,24 @@ struct PreparedMessage: Sendable {
 }
 
 final class RequestPreparation: Sendable {
-  private enum Job: Sendable {
-    case prepare(LargeMessage)
-    case stop
+  private struct State {
+    var message: LargeMessage?
+    var prepared: PreparedMessage?
+    /// Facts that are to be freed.
+    var past: [LargeFacts] = []
+    var isStopping = false
   }
 
   /// The state shared by the two threads.
   private final class Shared: Sendable {
-    /// One message, and the order to stop.
-    let jobs: Mailbox<Job>
-    let prepared = Mutex<PreparedMessage?>(nil)
-    init() throws(SystemError) { jobs = try Mailbox(capacity: 2) }
+    let state = Mutex(State())
+    /// Rings for any number of changes.
+    let bell: Mailbox<Void>
+    init() throws(SystemError) { bell = try Mailbox(capacity: 1) }
   }
+
+  /// The facts that may wait to be freed; what is beyond that the loop frees itself.
+  private static let mostPast = 16
 
   private let shared: Shared
   private let thread: ThreadHandle
@@ -70,37 +76,47 @@ final class RequestPreparation: Sendable {
   }
 
   /// Begins with a message. Expects that none is being prepared.
-  func begin(_ message: LargeMessage) { _ = shared.jobs.post(.prepare(message)) }
+  func begin(_ message: LargeMessage) {
+    shared.state.withLock { $0.message = message }
+    _ = shared.bell.post(())
+  }
 
   /// Moves the prepared message out: nobody else holds its plan, which then changes in place.
-  func take() -> PreparedMessage? {
-    shared.prepared.withLock { $0.take() }
+  func take() -> PreparedMessage? { shared.state.withLock { $0.prepared.take() } }
+
+  /// Frees facts on the thread.
+  func free(_ facts: LargeFacts) {
+    shared.state.withLock { state in
+      if state.past.count < Self.mostPast { state.past.append(facts) }
+    }
+    _ = shared.bell.post(())
   }
 
   /// Ends the thread, behind the message that it has.
   func stop() {
-    _ = shared.jobs.post(.stop)
+    shared.state.withLock { $0.isStopping = true }
+    _ = shared.bell.post(())
     thread.join()
   }
 
   private static func run(_ shared: Shared, _ ring: () -> Void) {
     var poller = Poller()
-    _ = poller.add(descriptor: shared.jobs.descriptor)
-    var batch: [Job] = []
+    _ = poller.add(descriptor: shared.bell.descriptor)
+    var rung: [Void] = []
     while true {
       // Polling one descriptor fails only because of a bug; the thread continues.
       _ = try? poller.wait(until: nil)
-      shared.jobs.takeAll(into: &batch)
-      for job in batch {
-        switch job {
-        case .prepare(let message):
-          shared.prepared.withLock { $0 = message.prepare() }
-          ring()
-        case .stop: return
-        }
+      shared.bell.takeAll(into: &rung)
+      let (message, isStopping) = shared.state.withLock { ($0.message.take(), $0.isStopping) }
+      if isStopping { return }
+      if let message {
+        let prepared = message.prepare()
+        shared.state.withLock { $0.prepared = prepared }
+        ring()
       }
-      // Frees the messages: the next one may come much later.
-      batch.removeAll(keepingCapacity: true)
+      // Freed here, outside the lock.
+      var past: [LargeFacts] = []
+      shared.state.withLock { swap(&past, &$0.past) }
     }
   }
 }

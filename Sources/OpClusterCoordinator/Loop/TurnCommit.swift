@@ -58,7 +58,7 @@ extension CoordinatorLoop {
         ])
     }
     for ending in work.turn.endings {
-      let row = ending.structure.row
+      let row = ending.row
       logger.debug(
         "graph ended",
         metadata: [
@@ -123,7 +123,7 @@ extension CoordinatorLoop {
       }
     }
     for case .queueRemoved(let queue) in work.turn.records { admission.removed(queue) }
-    for ending in work.turn.endings { admission.ended(ending.structure.row.graph) }
+    for ending in work.turn.endings { admission.ended(ending.row.graph) }
     admission.endTurn()
   }
 

@@ -50,6 +50,10 @@ extension CoordinatorLoop {
   private func answer(
     _ peer: PeerID, _ request: RequestID, _ what: ClientRequest, _ items: inout [UnreleasedEffect]
   ) {
+    if let large = largePart(of: what) {
+      items.append(.ask(.rows(question(peer, request, large.part, large.selection))))
+      return
+    }
     let known: Result<ClientReply, Refusal>
     do throws(Refusal) {
       known = .success(try living(what))
@@ -61,8 +65,26 @@ extension CoordinatorLoop {
       return
     }
     switch known {
-    case .success(let reply): items.append(.reply(peer, encoded(reply, request)))
-    case .failure(let refusal): items.append(.reply(peer, encoded(.refused(refusal), request)))
+    case .success(let reply): items.append(.reply(peer, reply.encoded(for: request)))
+    case .failure(let refusal):
+      items.append(.reply(peer, ClientReply.refused(refusal).encoded(for: request)))
+    }
+  }
+
+  /// What the history is asked for because it costs what a living graph is large: the loop adds the
+  /// states, and the submission has the rest.
+  private func largePart(
+    of what: ClientRequest
+  ) -> (part: RowsQuestion.What, selection: Selection)? {
+    switch what {
+    case .structure(let selection):
+      let most = CoordinatorLimits.stagesToldAtOnce
+      guard let large = scheduler.largeGraph(selection, stagesAbove: most) else { return nil }
+      return (.structure(living: large), .graph(large.row.graph))
+    case .submission(let graph):
+      guard let outcomes = scheduler.outcomes(of: graph) else { return nil }
+      return (.submission(graph, outcomes: outcomes), .graph(graph))
+    default: return nil
     }
   }
 
@@ -100,13 +122,10 @@ extension CoordinatorLoop {
       part = .operations(after: after, limit: limit, rows: [], more: false)
     case (.structure(let wanted), .failure):
       selection = wanted
-      part = .structure
+      part = .structure(living: nil)
     case (.explain(let wanted), .failure):
       selection = wanted
       part = .explain
-    case (.submission(let graph), .success(.submission(_, let outcomes))):
-      selection = .graph(graph)
-      part = .submission(graph, outcomes: outcomes)
     case (.submission(let graph), .failure):
       selection = .graph(graph)
       part = .submission(graph, outcomes: nil)
@@ -117,12 +136,14 @@ extension CoordinatorLoop {
 
   private func question(
     _ peer: PeerID, _ request: RequestID, _ part: RowsQuestion.What, _ selection: Selection,
-    _ known: Result<ClientReply, Refusal>
+    _ known: Result<ClientReply, Refusal>? = nil
   ) -> RowsQuestion {
-    let living = scheduler.livingGraphs(Selection(graphs: .all))
+    // Nothing ended is active.
+    let isPast = selection.graphs != .active
+    let living = isPast ? scheduler.livingGraphs(Selection(graphs: selection.graphs)) : []
     let last = scheduler.lastGraph(back: 0)?.number ?? 0
-    var graphs = GraphSet(selection.graphs, living: living, last: last)
-    if selection.graphs == .active { graphs = GraphSet(ranges: []) }
+    let graphs =
+      isPast ? GraphSet(selection.graphs, living: living, last: last) : GraphSet(ranges: [])
     var otherwise = Refusal(.unknownOperation, "no operation matches")
     if case .failure(let refusal) = known, refusal.code != .alreadyFinished {
       otherwise = refusal
@@ -136,7 +157,7 @@ extension CoordinatorLoop {
 
   func take(_ answer: HistoryAnswer) {
     switch answer {
-    case .reply(let peer, let request, let words): sendReply(words, to: peer, request)
+    case .reply(let peer, let bytes): perform(.reply(peer, bytes))
     case .slice(let slice): subscriptions.take(slice, into: &work.effects)
     case .room(let bytes, let lost):
       takeRoom(bytes)
@@ -207,7 +228,8 @@ extension CoordinatorLoop {
       let refusal = Scheduler.otherHistory("event \(known.sequence), which the subscriber knows")
       return sendReply(.refused(refusal), to: peer, request)
     }
-    let living = scheduler.livingGraphs(Selection(graphs: .all))
+    let isActive = wish.selection.graphs == .active
+    let living = isActive ? scheduler.livingGraphs(Selection(graphs: .active)) : []
     let graphs = GraphSet(
       wish.selection.graphs, living: living, last: scheduler.lastGraph(back: 0)?.number ?? 0)
     let filter = EventFilter(

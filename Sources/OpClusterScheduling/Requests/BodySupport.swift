@@ -31,14 +31,14 @@ extension Scheduler {
     graph: GraphID, templates: Int, operations: Int, bytes: Int
   )] {
     graphs.numbers.map { number in
-      let submission = graphs[number].submission
+      let stages = graphs[number].stages
       var bytes = 0
-      for template in submission.templates {
+      for template in stages.lazy.map(\.template) {
         bytes += template.name.utf8.count + template.payload.count
         bytes += template.elementArguments.bytes.count + template.ownFiles.bytes.count
       }
       return (
-        GraphID(number), submission.templates.count, Int(graphs[number].operationCount), bytes
+        GraphID(number), stages.count, Int(graphs[number].operationCount), bytes
       )
     }
   }

@@ -23,7 +23,7 @@ extension Scheduler {
       guard let graph = try resolveGraphs(selection).first else {
         throw Refusal(.unknownGraph, "no living graph matches")
       }
-      var structure = state.graphStructure(of: graphs[graph.number], finishedAt: .unknown)
+      var structure = state.graphStructure(of: graphs[graph.number])
       structure.lastEvent = counters.lastEvent
       return .structure(structure)
     case .explain(let selection):
@@ -42,6 +42,23 @@ extension Scheduler {
       .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .locate, .place:
       throw Refusal(.badRequest, "this request is not for the scheduler")
     }
+  }
+
+  /// The states of a living graph whose structure is too large for the loop to answer with: the
+  /// first of a selection, if it has more stages than `most`.
+  package func largeGraph(_ selection: Selection, stagesAbove most: Int) -> LargeGraph? {
+    guard let graph = try? resolveGraphs(selection).first,
+      graphs[graph.number].stages.count > most
+    else { return nil }
+    let stages = graphs[graph.number].stages
+    return LargeGraph(
+      row: state.row(of: graphs[graph.number]), counts: stages.map(\.counts))
+  }
+
+  /// The outcomes of a living graph's operations, one raw `Outcome` each; nil if it does not live.
+  package func outcomes(of graph: GraphID) -> [UInt8]? {
+    guard graphs.contains(graph.number) else { return nil }
+    return graphs[graph.number].endings.map { $0 & 0x7F }
   }
 
   /// The connected or absent workers, without those that were lost or have left.
@@ -189,4 +206,11 @@ extension Scheduler {
     row.isSetAside = heard.trouble?.whole != nil
     return row
   }
+}
+
+/// A living graph without what the history knows of it.
+package struct LargeGraph: Sendable {
+  package var row: GraphRow
+  /// By stage.
+  package var counts: [StateCounts]
 }

@@ -97,6 +97,10 @@ extension Scheduler {
     of graph: GraphID, _ filter: OperationFilter, in wanted: Range<UInt32>
   ) -> OperationRuns {
     var runs = OperationRuns(graph: graph)
+    if filter.isEverything {
+      if !wanted.isEmpty { runs.append(first: wanted.lowerBound, count: UInt32(wanted.count)) }
+      return runs
+    }
     filter.forEachSelectedRange(
       of: LivingGraphView(graph, state), from: wanted.lowerBound
     ) { range in

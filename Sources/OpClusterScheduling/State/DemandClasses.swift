@@ -186,9 +186,9 @@ struct DemandClasses: Sendable {
     return (slot, true)
   }
 
-  /// Removes one stage from a class; the last one removes the class.
-  mutating func release(_ number: Int) {
-    entries[number].users -= 1
+  /// Removes stages from a class; the last one removes the class.
+  mutating func release(_ number: Int, stages: Int) {
+    entries[number].users -= stages
     if entries[number].users > 0 { return }
     if recent?.number == number { recent = nil }
     let (gone, kind) = (entries[number].demandClass, entries[number].kind)

@@ -5,6 +5,8 @@ import OpClusterModel
 
 struct Graph: Blankable {
   var id: GraphID
+  /// Without templates, which the stages have, and without edges between operations, which the
+  /// tables have.
   var submission: GraphSubmission
   var fingerprint: UInt64
   var submittedAt: WallTime
@@ -14,6 +16,15 @@ struct Graph: Blankable {
   var stageNames = StageNames()
   /// The stages that do not start before a moment, ascending.
   var delayedStages: [Int] = []
+  /// The stages that read files of the submitter, ascending.
+  var stagesWithContents: [Int] = []
+  /// The stages with a demand class of their own.
+  var stagesApart: [Int] = []
+  /// The queue of each reference of the submission.
+  var queues: [QueueID] = []
+  /// The demand classes of its stages, with the number of stages of each, so that a graph of many
+  /// leaves without a look at each; empty if it has few.
+  var demandClasses: [(number: Int, stages: Int)] = []
   var cells: CellTable
   /// The dependents of each operation.
   var dependents: EdgeTable

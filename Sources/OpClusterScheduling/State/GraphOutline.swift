@@ -1,14 +1,16 @@
 // A graph as a row, and as the structure that the history keeps.
 
-import OpClusterModel
+package import OpClusterModel
 
 extension ClusterState {
   /// Costs the stages, not the operations: the states are counted along.
-  func row(of graph: Graph) -> GraphRow {
+  func row(of graph: Graph) -> GraphRow { row(of: graph, state(of: graph)) }
+
+  func row(of graph: Graph, _ state: GraphRow.State) -> GraphRow {
     var counts = StateCounts()
     for at in graph.stages.indices { counts.add(graph.stages[at].counts) }
     return GraphRow(
-      graph: graph.id, name: graph.submission.name, state: state(of: graph),
+      graph: graph.id, name: graph.submission.name, state: state,
       counts: counts, submittedAt: graph.submittedAt, finishedAt: .unknown,
       labels: graph.submission.labels, allowedFailures: graph.allowedFailures)
   }
@@ -20,47 +22,105 @@ extension ClusterState {
     return graph.isSuspended ? .suspended : .running
   }
 
-  /// The structure of a graph, living or just removed.
-  func graphStructure(of graph: Graph, finishedAt: WallTime) -> GraphStructure {
-    var row = row(of: graph)
-    row.finishedAt = finishedAt
-    var stages: [GraphStructure.Stage] = []
-    stages.reserveCapacity(graph.stages.count)
+  /// The structure of a living graph.
+  func graphStructure(of graph: Graph) -> GraphStructure {
+    graph.structure(row(of: graph)) { queues.find($0.number)?.settings.name ?? "" }
+  }
+}
+
+extension Graph {
+  /// Costs the stages, their edges, and the operations before the last dependency that is shown.
+  ///
+  /// - Parameter queueName: The name of a queue for people.
+  fileprivate func structure(
+    _ row: GraphRow, queueName: (QueueID) -> String
+  ) -> GraphStructure {
+    var outlines: [GraphStructure.Stage] = []
+    outlines.reserveCapacity(stages.count)
     var (queue, name) = (QueueID?.none, "")
-    for at in graph.stages.indices {
+    for at in stages.indices {
       // Neighbours are mostly of one queue, which is not looked up for each.
-      if graph.stages[at].queue != queue {
-        queue = graph.stages[at].queue
-        name = queues.find(graph.stages[at].queue.number)?.settings.name ?? ""
+      if stages[at].queue != queue {
+        queue = stages[at].queue
+        name = queueName(stages[at].queue)
       }
-      stages.append(graph.stages[at].outline(queue: name))
+      outlines.append(stages[at].outline(queue: name))
     }
     // A manifest's graph is drawn by its stages. Only a graph that a program made edge by edge has
     // nothing but single edges to show.
-    let isPlain = graph.submission.groupEdges.isEmpty
+    let isPlain = submission.groupEdges.isEmpty
     return GraphStructure(
-      row: row, stages: stages, groupEdges: graph.submission.groupEdges,
-      elementEdges: isPlain ? shownEdges(of: graph) : ElementEdges(),
-      elementEdgeCount: isPlain ? UInt32(clamping: graph.dependencies.count) : 0)
+      row: row, stages: outlines, groupEdges: submission.groupEdges,
+      elementEdges: isPlain ? shownEdges : ElementEdges(),
+      elementEdgeCount: isPlain ? UInt32(clamping: dependencies.count) : 0)
   }
 
   private static let edgesShown = 10_000
 
-  /// The first dependencies between single operations. Costs the operations before the last one
-  /// that is shown; nothing without dependencies.
-  private func shownEdges(of graph: Graph) -> ElementEdges {
+  /// The first dependencies between single operations.
+  private var shownEdges: ElementEdges {
     var edges = ElementEdges()
     var index: UInt32 = 0
-    let most = min(graph.dependencies.count, Self.edgesShown)
-    while edges.from.count < most, index < graph.operationCount {
-      for position in graph.dependencies.range(of: index) where edges.from.count < most {
-        edges.from.append(graph.dependencies[position].index)
+    let most = min(dependencies.count, Self.edgesShown)
+    while edges.from.count < most, index < operationCount {
+      for position in dependencies.range(of: index) where edges.from.count < most {
+        edges.from.append(dependencies[position].index)
         edges.to.append(index)
-        edges.policies.append(graph.dependencies[position].policy)
+        edges.policies.append(dependencies[position].policy)
       }
       index += 1
     }
     return edges
+  }
+}
+
+extension GraphSubmission {
+  /// The structure of the graph that it made, for a reader who has only the submission and what
+  /// became of it. Queues have the names that the submission gives them. Costs the submission.
+  ///
+  /// - Parameter counts: The states of each stage's operations; a stage beyond them has none.
+  package func structure(_ row: GraphRow, counts: [StateCounts]) -> GraphStructure {
+    var graph = GraphPlan(self, pageBits: CellTable.usualPageBits).graph
+    for at in graph.stages.indices {
+      graph.stages[at].counts = at < counts.count ? counts[at] : StateCounts()
+    }
+    return graph.structure(row) { queue in
+      guard Int(queue.number) < queues.count else { return "default" }
+      switch queues[Int(queue.number)] {
+      case .named(let name): return name
+      case .own(let settings): return settings.name(in: row.graph)
+      }
+    }
+  }
+
+  /// The same for a graph that has ended.
+  ///
+  /// - Parameter outcomes: One raw `Outcome` for each operation, or one for all.
+  package func structure(_ row: GraphRow, outcomes: [UInt8]) -> GraphStructure {
+    var first = 0
+    var counts: [StateCounts] = []
+    counts.reserveCapacity(templates.count)
+    for at in templates.indices {
+      let end = first + Int(templates[at].count)
+      var ended = StateCounts()
+      if outcomes.count == 1 {
+        ended[StateWord(raw: outcomes[0])] = templates[at].count
+      } else {
+        for index in first..<min(end, outcomes.count) {
+          ended[StateWord(raw: outcomes[index])] += 1
+        }
+      }
+      counts.append(ended)
+      first = min(end, outcomes.count)
+    }
+    return structure(row, counts: counts)
+  }
+}
+
+extension StateWord {
+  /// That of an ended operation.
+  fileprivate init(raw outcome: UInt8) {
+    self = Outcome(rawValue: outcome & 0x7F).map { StateWord($0) } ?? .lost
   }
 }
 

@@ -17,8 +17,6 @@ struct GraphPlan: Sendable {
   /// The stages with elements that wait for no other stage, ascending.
   private(set) var openings: [Opening] = []
   private(set) var outline = Outline()
-  /// The files of the submitter that its templates read, and in how many stores each shall lie.
-  private(set) var ownContents: [(contents: [StoredContent], copies: UInt8)] = []
 
   /// What admission asks about.
   struct Outline: Sendable {
@@ -64,7 +62,7 @@ struct GraphPlan: Sendable {
     let lowered = LoweredEdges(submission, edges)
     let count = UInt32(submission.operationCount)
     graph = Graph(
-      id: GraphID(0), submission: submission.withoutElementEdges, fingerprint: 0,
+      id: GraphID(0), submission: submission.withoutParts, fingerprint: 0,
       submittedAt: .unknown, basePlace: 0, stages: [],
       cells: CellTable(count: count, pageBits: pageBits), dependents: lowered.dependents,
       dependencies: lowered.dependencies, changes: PlaceTable(pageBits: pageBits),
@@ -110,9 +108,7 @@ struct GraphPlan: Sendable {
     for at in submission.templates.indices {
       let template = submission.templates[at]
       outline.gather(template, at)
-      if !template.ownFiles.isEmpty {
-        ownContents.append((template.ownContents, template.replicas))
-      }
+      if !template.ownFiles.isEmpty { graph.stagesWithContents.append(at) }
       var pristine = OperationCell()
       pristine.phase = submission.isDeclaredOnly ? .declared : .waiting
       if template.isHeld { pristine.flags.insert(.held) }

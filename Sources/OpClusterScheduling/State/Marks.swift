@@ -47,6 +47,7 @@ extension ClusterState {
   mutating func separate(_ stage: Int, of graph: UInt32, as first: OperationID) -> Int {
     let own = classes.use(graphs[graph].stages[stage].demandClass, aloneBy: first)
     graphs[graph].stages[stage].ownClass = own
+    graphs[graph].stagesApart.append(stage)
     return own
   }
 

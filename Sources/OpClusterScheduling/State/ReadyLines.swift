@@ -117,10 +117,12 @@ extension ClusterState {
   }
 
   mutating func releaseClasses(of graph: Graph) {
-    // By index here: a stage is large to copy, and there may be 200,000.
-    for at in graph.stages.indices {
-      classes.release(graph.stages[at].demandClass)
-      if let own = graph.stages[at].ownClass { classes.release(own) }
+    if graph.demandClasses.isEmpty {
+      for stage in graph.stages { classes.release(stage.demandClass, stages: 1) }
+    }
+    for used in graph.demandClasses { classes.release(used.number, stages: used.stages) }
+    for stage in graph.stagesApart {
+      if let own = graph.stages[stage].ownClass { classes.release(own, stages: 1) }
     }
   }
 }

@@ -3,7 +3,8 @@
 
 struct RetiredStages: Sendable {
   private var lists: [[Stage]] = []
-  private static var freedPerTurn: Int { 4_096 }
+  /// What a turn frees at most, of stages or of templates.
+  static var freedPerTurn: Int { 4_096 }
 
   /// Keeps the stages of a large graph, to be freed little by little.
   mutating func retire(_ stages: [Stage]) {

@@ -98,7 +98,7 @@ extension ShadowLedger {
 
   /// The end of a graph, as the history keeps it. Its outcomes must be those that the events told.
   mutating func take(_ ending: GraphEnding) {
-    let number = Int(ending.structure.row.graph.number)
+    let number = Int(ending.row.graph.number)
     guard number < graphs.count, let graph = graphs[number] else {
       return complain("I2", "unknown graph \(number) ends")
     }

@@ -23,6 +23,7 @@ enum CoreChange: String, CaseIterable {
   case unblock = "an operation succeeds, and others become ready"
   case skip = "an operation fails, and others are skipped"
   case stop = "an operation fails, and its graph stops"
+  case stopLayers = "an operation fails, and its graph of layers stops"
   case hold = "operations are held"
   case release = "operations are released"
   case priority = "operations get another priority"
@@ -80,8 +81,16 @@ enum CoreChange: String, CaseIterable {
       let width = min(1_000, count / 10)
       _ = world.submit(self == .layers ? layers(of: width, count) : stages(of: width, count))
       return .requests([.cancel(target, reason: "", grace: nil)])
-    case .failed:
-      _ = world.submit(layersBehindOne(of: min(1_000, count / 10), count))
+    case .failed, .stopLayers:
+      var behind = layersBehindOne(of: min(1_000, count / 10), count)
+      if self == .stopLayers {
+        behind.failurePolicy = .cancel
+        // What waits for it does so until it has ended, however it ends.
+        for at in behind.elementEdges.from.indices where behind.elementEdges.from[at] == 0 {
+          behind.elementEdges.policies[at] = .finished
+        }
+      }
+      _ = world.submit(behind)
       return .end(Self.failure)
     case .dependents, .unblock, .skip, .stop:
       _ = world.submit(fan(count))

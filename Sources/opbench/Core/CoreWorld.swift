@@ -47,6 +47,8 @@ struct CoreWorld {
   /// One turn, as the coordinator's loop makes it. Counts the turn alone: what the machines make of
   /// its effects is not the coordinator's cost.
   private mutating func step(_ body: (inout Scheduler, inout SchedulingTurn) -> Void) {
+    // As the coordinator's loop does, which leaves it to another thread.
+    _ = turn.takeLarge()
     let start = ContinuousClock.now
     turn.begin(
       at: now, wall: WallTime(milliseconds: 1_700_000_000_000 + now.nanoseconds / 1_000_000))

@@ -18,7 +18,7 @@ extension ClusterState {
   ) {
     keys.pass(at)
     var plan = turn.takePlan(pageBits: pageBits) ?? GraphPlan(submission, pageBits: pageBits)
-    let queues = place(&plan, as: id, submission, fingerprint, at)
+    place(&plan, as: id, submission, fingerprint, at)
     for edge in submission.externalEdges { cite(edge.from) }
     if let id = submission.recomputes { countRecomputation(of: id) }
     emit(
@@ -28,9 +28,7 @@ extension ClusterState {
     let isContinued = submission.continued != nil
     if !submission.isDeclaredOnly {
       let joinings = isContinued ? graphs[id.number].joinings(of: submission) : plan.joinings
-      for joining in joinings {
-        join(queues[joining.queue].number, joining, of: id.number, into: &turn)
-      }
+      for joining in joinings { join(joining, of: id.number, into: &turn) }
     }
     // Collected and ended below, after external edges: an end releases dependents, which must have
     // all of their blockers counted by then.
@@ -51,34 +49,39 @@ extension ClusterState {
 
   /// Makes a plan a graph of the cluster, apart from its members in queues and lines: gives it its
   /// number, its time, its places, its queues and demand classes, and edges to other graphs.
-  /// Returns the queue of each reference in the submission. Costs the stages, a few writes for
-  /// each, and what `GraphPlan` lists beside them.
+  /// Costs the stages, a few writes for each, and what `GraphPlan` lists beside them.
   ///
   /// - Parameter submission: That of the plan, but for secrets that it borrows.
-  @discardableResult
   mutating func place(
     _ plan: inout GraphPlan, as id: GraphID, _ submission: GraphSubmission, _ fingerprint: UInt64,
     _ at: WallTime
-  ) -> [QueueID] {
+  ) {
     let count = plan.outline.operationCount
     plan.graph.id = id
     plan.graph.submission.secrets = submission.secrets
     plan.graph.fingerprint = fingerprint
     plan.graph.submittedAt = at
     plan.graph.basePlace = basePlace(of: submission)
-    let queues = resolveQueues(of: id, submission, &plan.graph)
-    let classes = plan.demands.map { use($0.demandClass, stages: $0.stages) }
-    for stage in plan.graph.stages.indices {
-      plan.graph.stages[stage].queue = queues[Int(plan.graph.stages[stage].queue.number)]
-      plan.graph.stages[stage].demandClass = classes[plan.graph.stages[stage].demandClass]
+    resolveQueues(of: id, submission, &plan.graph)
+    let classes = plan.demands.map {
+      (number: use($0.demandClass, stages: $0.stages), stages: $0.stages)
     }
+    for stage in plan.graph.stages.indices {
+      let position = Int(plan.graph.stages[stage].queue.number)
+      plan.graph.stages[stage].queue = plan.graph.queues[position]
+      plan.graph.stages[stage].demandClass = classes[plan.graph.stages[stage].demandClass].number
+    }
+    if plan.graph.stages.count > Graph.fewStages { plan.graph.demandClasses = classes }
     for stage in plan.outline.delayed { plan.graph.delay(stage: stage) }
     // The places are reserved in one block, operation 0 first. A declared operation does not use
     // its own: it draws another when it is enqueued (S51).
     counters.lastPlace += UInt64(count)
     livingOperations += UInt64(count)
     counters.lastGraph = max(counters.lastGraph, id.number)
-    for own in plan.ownContents { pins.pinAll(own.contents, copies: own.copies) }
+    for stage in plan.graph.stagesWithContents {
+      let template = plan.graph.stages[stage].template
+      pins.pinAll(template.ownContents, copies: template.replicas)
+    }
     graphs.insert(moving: &plan.graph, number: id.number)
     if !submission.externalEdges.isEmpty { noteCiting(id.number) }
     noteRecomputation(by: id)
@@ -86,17 +89,20 @@ extension ClusterState {
       submission.key,
       SubmissionKeys.Known(graph: id, fingerprint: fingerprint, operations: count))
     dependOnOthers(id)
-    return queues
   }
 
-  /// The queue of each reference of a submission. Admission has refused names that do not exist;
-  /// `default` stands in for them only because a fact cannot be refused. An own queue exists
-  /// already in a restore, where queues come before graphs; the graph then becomes its owner again.
+  /// Finds or makes the queue of each reference of a submission. Admission has refused names that
+  /// do not exist; `default` stands in for them only because a fact cannot be refused. An own queue
+  /// exists already in a restore, where queues come before graphs; the graph then becomes its owner
+  /// again.
   private mutating func resolveQueues(
     of id: GraphID, _ submission: GraphSubmission, _ graph: inout Graph
-  ) -> [QueueID] {
-    if submission.queues.isEmpty { return [.main] }
-    return submission.queues.map { reference in
+  ) {
+    if submission.queues.isEmpty {
+      graph.queues = Graph.defaultQueue
+      return
+    }
+    graph.queues = submission.queues.map { reference in
       switch reference {
       case .named(let name): return queueByName[name] ?? .main
       case .own(var settings):
@@ -128,9 +134,9 @@ extension ClusterState {
 
   /// Counts members, or sets a barrier; called in order of addition.
   private mutating func join(
-    _ queue: UInt32, _ joining: GraphPlan.Joining, of graph: UInt32,
-    into turn: inout SchedulingTurn
+    _ joining: GraphPlan.Joining, of graph: UInt32, into turn: inout SchedulingTurn
   ) {
+    let queue = graphs[graph].queues[joining.queue].number
     let place = graphs[graph].basePlace + UInt64(joining.first)
     if joining.isBarrier {
       queues[queue].addBarrier(graphs[graph].operation(joining.first), place: place)
@@ -185,18 +191,19 @@ extension ClusterState {
   private mutating func endGraph(_ id: GraphID, into turn: inout SchedulingTurn) {
     let outcome = graphs[id.number].outcome
     emit(.graphFinished(outcome), about: .graph(id), into: &turn)
+    var row = row(of: graphs[id.number], outcome.graphState)
+    row.finishedAt = turn.wall
     let graph = graphs.take(id.number)
     livingOperations -= UInt64(graph.operationCount)
     outputAccounts.end(id, bytes: graph.outputExcess)
     unciteAll(of: graph)
-    for at in graph.stages.indices { pins.unpinAll(graph.stages[at].template.ownContents) }
+    for at in graph.stagesWithContents { pins.unpinAll(graph.stages[at].template.ownContents) }
     letGoContents(of: graph)
     let outcomes = graph.endings
     if !turn.isReplay {
       turn.endings.append(
         GraphEnding(
-          structure: graphStructure(of: graph, finishedAt: turn.wall),
-          outcomes: outcomes.map { $0 & 0x7F }, submittedAt: graph.submittedAt,
+          row: row, outcomes: outcomes.map { $0 & 0x7F }, submittedAt: graph.submittedAt,
           finishedAt: turn.wall))
     }
     keys.end(graph.submission.key, of: id, since: turn.keysDate)
@@ -221,10 +228,7 @@ extension ClusterState {
   /// Empties the lines of queues without members and barriers. Their runs are obsolete, since
   /// nobody is in the queues, and they would hold memory until the queues are used again.
   private mutating func forgetLines(of graph: Graph) {
-    var former: QueueID?
-    for at in graph.stages.indices where graph.stages[at].queue != former {
-      former = graph.stages[at].queue
-      let queue = graph.stages[at].queue.number
+    for queue in graph.queues.map(\.number) {
       guard queues.contains(queue), queues[queue].members == 0, queues[queue].barrierCount == 0,
         !queues[queue].line.isEmpty
       else { continue }
@@ -260,6 +264,11 @@ extension ClusterState {
 }
 
 extension Graph {
+  /// The queues of a submission that names none; shared by all such graphs.
+  fileprivate static let defaultQueue: [QueueID] = [.main]
+  /// The most stages that are looked at one by one when a graph leaves.
+  fileprivate static let fewStages = 32
+
   /// Delays the elements of a stage until the moment of its template, if that is to come and they
   /// are not held. Costs a step for each element with a cell of its own.
   fileprivate mutating func delay(stage: Int) {
@@ -286,7 +295,7 @@ extension Graph {
   }
 
   /// The ending of each operation, with the mark of a harmless skip.
-  fileprivate var endings: [UInt8] {
+  var endings: [UInt8] {
     var endings: [UInt8] = []
     endings.reserveCapacity(Int(operationCount))
     var index: UInt32 = 0
@@ -323,7 +332,7 @@ extension Graph {
   /// Whether an operation was skipped because of a failure, even an allowed one. Visits each span,
   /// but only of an ending or ended graph that has skips and no cancellation.
   private var sawFailedSkip: Bool {
-    guard stages.contains(where: { $0.counts[.skipped] > 0 }), !sawCancelled else { return false }
+    guard !sawCancelled, stages.contains(where: { $0.counts[.skipped] > 0 }) else { return false }
     var index: UInt32 = 0
     while index < operationCount {
       let ending = cell(index).ending
@@ -340,9 +349,10 @@ extension QueueSettings {
 }
 
 extension GraphSubmission {
-  /// The submission without the columns that the edge tables hold more compactly.
-  var withoutElementEdges: GraphSubmission {
+  /// The submission without what stages and edge tables hold.
+  var withoutParts: GraphSubmission {
     var short = self
+    short.templates = []
     short.elementEdges = ElementEdges()
     return short
   }

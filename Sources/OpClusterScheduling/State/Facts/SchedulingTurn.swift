@@ -75,6 +75,19 @@ public struct SchedulingTurn: Sendable {
     keysDate = .unknown
   }
 
+  /// Takes the facts of a turn whose effects have been carried out, if they include a large
+  /// submission: to free 200,000 templates takes as long as a turn, and another thread may do that.
+  public mutating func takeLarge() -> LargeFacts? {
+    let isLarge = submissions.contains {
+      $0.submission.templates.count > RetiredStages.freedPerTurn
+    }
+    guard isLarge else { return nil }
+    var large = LargeFacts()
+    swap(&large.records, &records)
+    swap(&large.submissions, &submissions)
+    return large
+  }
+
   /// Hands over the plan of the submission that is committed next, so that `apply` need not make it
   /// again: it follows from the submission alone.
   mutating func handOver(_ plan: consuming GraphPlan?) { self.plan = plan }
@@ -125,6 +138,12 @@ public struct AcceptedSubmission: Hashable, Sendable {
   public var at: WallTime
 }
 
+/// Facts that are only to be freed.
+public struct LargeFacts: Sendable {
+  fileprivate var records: [Record] = []
+  fileprivate var submissions: [AcceptedSubmission] = []
+}
+
 /// The encoded forms of a submission; opaque here.
 public struct EncodedSubmission: Hashable, Sendable {
   /// With its secrets, for the journal.
@@ -140,7 +159,7 @@ public struct EncodedSubmission: Hashable, Sendable {
 
 /// A graph that ended in this turn: the part that the history keeps after its storage is dropped.
 public struct GraphEnding: Hashable, Sendable {
-  public var structure: GraphStructure
+  public var row: GraphRow
   /// One raw `Outcome` per operation.
   public var outcomes: [UInt8]
   public var submittedAt: WallTime

@@ -407,6 +407,7 @@ extension Graph {
   /// The original submission, with its element edges read back from the table.
   var fullSubmission: GraphSubmission {
     var full = submission
+    full.templates = stages.map(\.template)
     for index in 0..<operationCount where !dependencies.isEmpty {
       for position in dependencies.range(of: index) {
         full.elementEdges.from.append(dependencies[position].index)
