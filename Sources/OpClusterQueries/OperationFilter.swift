@@ -16,10 +16,15 @@ package struct OperationFilter: Sendable {
     numbers = ElementNumbers(selection.elements)
   }
 
+  /// Whether it selects every operation of its graphs, independent of their states.
+  package var isWhole: Bool {
+    pattern == nil && selection.elements.isEmpty && selection.queue == nil
+      && selection.priority == nil
+  }
+
   /// Whether it selects every operation of its graphs, whatever their states and labels.
   package var isEverything: Bool {
-    pattern == nil && selection.elements.isEmpty && selection.queue == nil
-      && selection.priority == nil && selection.states.isEmpty && selection.labels.isEmpty
+    isWhole && selection.states.isEmpty && selection.labels.isEmpty
   }
 
   /// Whether a graph has all requested labels, each on the graph itself or on a stage.

@@ -1,5 +1,5 @@
-// Work for a later turn that is no fact: gates that open by themselves, and members that a failure
-// policy has yet to end.
+// Work for a later turn that is no fact: gates that open by themselves, and what failure policies
+// have yet to end.
 
 import OpClusterModel
 
@@ -20,4 +20,17 @@ struct Lingering: Sendable {
   var id: OperationID
   /// Whether the policy also ends it if it runs by then.
   var cancelsRunning: Bool
+}
+
+/// A graph, or a part of it, that a failure policy is ending.
+struct PolicyProgress: Sendable {
+  let graph: GraphID
+  let cancelsRunning: Bool
+  /// The members, except the lingering ones, were marked in an earlier life. A member that was left
+  /// to run then and is retried now does not end.
+  let isAgain: Bool
+  /// Whether operations that run at the end of the graph are left out.
+  let sparesFinal: Bool
+  /// The operations that are still to be looked at.
+  var rest: Range<UInt32>
 }

@@ -14,7 +14,7 @@ import Testing
     // Orders to workers
     "askRecall", "recallAhead", "markRecalling",
     // Marks of operations, stages and graphs
-    "pin", "unpin", "endBackoff", "setUnable", "separate", "markStopped", "own",
+    "pin", "unpin", "endBackoff", "setUnable", "separate", "markStopped", "noteStopping", "own",
     "takeFailedGraphs", "takePinChanges", "takeNewKinds", "takeChangedWorkers",
     "takeChangedQueues", "citedGraphs", "takeEndedRecomputations",
     // Lines

@@ -1,6 +1,8 @@
 // The effect of a failure on the rest of its graph, or of a part of it: `on_failure` and
-// `max_failures`.
+// `max_failures`. What has many operations is ended in parts, a part a turn: everybody else waits
+// for a turn. Until its part has come, nothing of the graph is handed over.
 
+import DequeModule
 import OpClusterModel
 
 extension Scheduler {
@@ -8,17 +10,21 @@ extension Scheduler {
   /// before all has followed from the failures in that graph: what they make impossible is skipped
   /// and not cancelled (S23).
   mutating func applyFailurePolicies(into turn: inout SchedulingTurn) {
-    if state.failedGraphs.isEmpty, lingering.isEmpty { return }
+    if state.failedGraphs.isEmpty, lingering.isEmpty, policies.isEmpty { return }
     endLingering(into: &turn)
     for id in state.takeFailedGraphs() where graphs.contains(id.number) {
-      if !graphs[id.number].failurePolicyTookEffect, graphs[id.number].failsAsAWhole {
-        stopGraph(id, isAgain: false, into: &turn)
+      if !graphs[id.number].failurePolicyTookEffect, graphs[id.number].failsAsAWhole,
+        !isStopping(id)
+      {
+        stopGraph(id, isAgain: false)
       }
-      stopScopes(of: id, isAgain: false, into: &turn)
+      stopScopes(of: id, isAgain: false)
     }
+    continuePolicies(into: &turn)
   }
 
-  /// Applies the policies again in a new life, which does not know the lingering members.
+  /// Applies the policies again in a new life, which does not know the lingering members, nor what
+  /// the former life had left for later turns.
   ///
   /// - Parameter hadPendingEnds: Whether the former life left ends. Else each policy already took
   ///   effect in the turn of the decisive failure.
@@ -26,36 +32,86 @@ extension Scheduler {
     hadPendingEnds: Bool, into turn: inout SchedulingTurn
   ) {
     lingering = []
+    policies = []
     _ = state.takeFailedGraphs()
     for number in graphs.numbers where graphs[number].sawFailures {
       let id = GraphID(number)
       if graphs[number].failurePolicyTookEffect || graphs[number].failsAsAWhole {
         let isAgain = graphs[number].failurePolicyTookEffect || !hadPendingEnds
-        stopGraph(id, isAgain: isAgain, into: &turn)
+        stopGraph(id, isAgain: isAgain)
       }
-      stopScopes(of: id, isAgain: !hadPendingEnds, into: &turn)
+      stopScopes(of: id, isAgain: !hadPendingEnds)
     }
+    continuePolicies(into: &turn)
   }
 
-  private mutating func stopGraph(_ id: GraphID, isAgain: Bool, into turn: inout SchedulingTurn) {
-    let stages = graphs[id.number].stages.filter { !$0.template.isFinal }
-    let cancelsRunning = graphs[id.number].submission.failurePolicy == .cancel
-    let members = doomed(id, stages, cancelsRunning: cancelsRunning, isAgain: isAgain)
-    stop(members, of: id, cancelsRunning: cancelsRunning, into: &turn)
+  /// Whether a policy for the whole of a graph is taking effect.
+  private func isStopping(_ graph: GraphID) -> Bool {
+    graphs[graph.number].isStopping
+      && policies.contains { $0.graph == graph && $0.sparesFinal }
+  }
+
+  private mutating func enforce(_ policy: PolicyProgress) {
+    policies.append(policy)
+    state.noteStopping(policy.graph.number, 1)
+  }
+
+  private mutating func stopGraph(_ id: GraphID, isAgain: Bool) {
+    enforce(
+      PolicyProgress(
+        graph: id, cancelsRunning: graphs[id.number].submission.failurePolicy == .cancel,
+        isAgain: isAgain, sparesFinal: true, rest: 0..<graphs[id.number].operationCount))
   }
 
   /// Stops the parts of the graph that exceed their failure limits.
-  private mutating func stopScopes(of id: GraphID, isAgain: Bool, into turn: inout SchedulingTurn) {
+  private mutating func stopScopes(of id: GraphID, isAgain: Bool) {
     for (at, scope) in graphs[id.number].submission.failureScopes.enumerated()
     where graphs[id.number].scopeFailures[at] > scope.maximumFailures
       && !graphs[id.number].stoppedScopes[at]
     {
       state.markStopped(scope: at, of: id.number)
-      let first = Int(scope.first)
-      let stages = Array(graphs[id.number].stages[first..<(first + Int(scope.count))])
-      let members = doomed(id, stages, cancelsRunning: scope.cancelsRunning, isAgain: isAgain)
-      stop(members, of: id, cancelsRunning: scope.cancelsRunning, into: &turn)
+      let stages = Int(scope.first)..<(Int(scope.first) + Int(scope.count))
+      let first = graphs[id.number].stages[stages.lowerBound].firstIndex
+      let end = graphs[id.number].stages[stages.upperBound - 1].indices.upperBound
+      enforce(
+        PolicyProgress(
+          graph: id, cancelsRunning: scope.cancelsRunning, isAgain: isAgain, sparesFinal: false,
+          rest: first..<end))
     }
+  }
+
+  // MARK: - Parts
+
+  /// Ends as much of what policies have left as one turn does.
+  private mutating func continuePolicies(into turn: inout SchedulingTurn) {
+    var room = share.operationsCancelled
+    while room > 0, var policy = policies.popFirst() {
+      let graph = policy.graph.number
+      guard graphs.contains(graph) else { continue }
+      let part = takePart(of: &policy, &room)
+      let members = doomed(policy, part)
+      stop(members, of: policy.graph, cancelsRunning: policy.cancelsRunning, into: &turn)
+      if policy.rest.isEmpty {
+        state.noteStopping(graph, -1)
+      } else {
+        policies.prepend(policy)
+      }
+    }
+  }
+
+  /// Takes the last operations that are left: what waits for them is behind them, and is cancelled
+  /// before it could be skipped. All of them, if they are few or an edge leads back.
+  private func takePart(of policy: inout PolicyProgress, _ room: inout Int) -> Range<UInt32> {
+    let graph = policy.graph.number
+    let isByStage = graphs[graph].dependencies.isEmpty && graphs[graph].stages.count <= room
+    let count = isByStage ? graphs[graph].stages.count : policy.rest.count
+    var part = policy.rest
+    if count > room, graphs[graph].edgesAscend {
+      part = (part.upperBound - UInt32(room))..<part.upperBound
+    }
+    room -= min(room, max(1, count))
+    policy.rest = policy.rest.lowerBound..<part.lowerBound
+    return part
   }
 
   /// Cancels members in one commit. A worker may hold a member together with a dependent that
@@ -104,21 +160,16 @@ extension Scheduler {
     }
   }
 
-  /// The members that end with the graph or part. A step for each span.
-  ///
-  /// - Parameter isAgain: The members, except the lingering ones, were marked in an earlier life. A
-  ///   member that was left to run then and is retried now does not end.
-  private func doomed(
-    _ id: GraphID, _ stages: [Stage], cancelsRunning: Bool, isAgain: Bool
-  ) -> [OperationSpan] {
+  /// The members among these operations that end with the graph or part. A step for each span.
+  private func doomed(_ policy: PolicyProgress, _ part: Range<UInt32>) -> [OperationSpan] {
+    let graph = policy.graph.number
     var found: [OperationSpan] = []
-    for stage in stages {
-      graphs[id.number].forEachSpan(in: stage.indices) { span in
-        let cell = graphs[id.number].cell(span.first)
-        if cell.phase == .finished || cell.isCancelled { return }
-        if !cancelsRunning, cell.isRunning || (isAgain && cell.runs > 0) { return }
-        found.append(span)
-      }
+    graphs[graph].forEachSpan(in: part) { span in
+      if policy.sparesFinal, graphs[graph].stages[span.stage].template.isFinal { return }
+      let cell = graphs[graph].cell(span.first)
+      if cell.phase == .finished || cell.isCancelled { return }
+      if !policy.cancelsRunning, cell.isRunning || (policy.isAgain && cell.runs > 0) { return }
+      found.append(span)
     }
     return found
   }

@@ -111,7 +111,7 @@ extension Scheduler {
       lines.append("it waits for \(open.prefix(8).joined(separator: ", "))\(rest)")
     }
     lines += blockedBy(id, stage)
-    if graphs[graph].isSuspended { lines.append(suspendedLine(graph)) }
+    if graphs[graph].isHalted { lines.append(haltedLine(graph)) }
     // Placement is explained too: even with all of that resolved the operation would not run (S61).
     if isUnplaceable(id) { lines += placementLines(id, at: now) }
     return lines
@@ -130,8 +130,11 @@ extension Scheduler {
     return ["it waits for what is before it in its queue: \(names)\(rest)"]
   }
 
-  private func suspendedLine(_ graph: UInt32) -> Explanation.Line {
-    .init("its graph is suspended", hint: .resumeGraph(GraphID(graph)))
+  private func haltedLine(_ graph: UInt32) -> Explanation.Line {
+    if graphs[graph].isSuspended {
+      return .init("its graph is suspended", hint: .resumeGraph(GraphID(graph)))
+    }
+    return .init("an operation has failed, and its graph is being ended")
   }
 
   /// The causes that keep a ready operation from a worker. The checks follow those of `Assignment`,
@@ -143,7 +146,7 @@ extension Scheduler {
     let graph = id.graph.number
     // The operation cannot run anywhere, whatever else holds it back (S61).
     let lines = isUnplaceable(id) ? placementLines(id, at: now) : []
-    if graphs[graph].isSuspended { return lines + [suspendedLine(graph)] }
+    if graphs[graph].isHalted { return lines + [haltedLine(graph)] }
     let queue = queues[graphs[graph].queue(of: id.index, stage: stage).number]
     let name = queue.settings.name
     if queue.settings.isSuspended {

@@ -89,7 +89,12 @@ struct Graph: Blankable {
   /// The scopes that have stopped their part. Not durable: stopping again changes nothing.
   var stoppedScopes: [Bool] = []
   var isSuspended: Bool
-  /// Ready runs that wait for the graph to be resumed.
+  /// The failure policies that are ending it, or parts of it. Not durable.
+  var stoppingPolicies: Int32 = 0
+  var isStopping: Bool { stoppingPolicies > 0 }
+  /// Whether nothing of it is handed over.
+  var isHalted: Bool { isSuspended || isStopping }
+  /// Ready runs that wait until it is not halted any more.
   var parked: [LinePlace] = []
 
   struct ExternalDependent: Sendable {

@@ -123,7 +123,13 @@ extension ClusterState {
   /// Looks again at what no worker could ever run.
   mutating func wakeResting(of queue: UInt32) { queues[queue].line.wakeResting() }
 
-  /// Parks a run until its graph is resumed.
+  /// Counts the failure policies that are ending a graph.
+  mutating func noteStopping(_ graph: UInt32, _ change: Int32) {
+    graphs[graph].stoppingPolicies += change
+    if !graphs[graph].isHalted { unparkGraph(graph) }
+  }
+
+  /// Parks a run until its graph is not halted any more.
   mutating func parkInGraph(_ place: LinePlace) {
     graphs[place.run.graph.number].parked.append(place)
   }

@@ -31,7 +31,9 @@ extension Scheduler {
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
     // The last turn was full: what it left is handed over at once.
     if assignmentPass.room == 0 { consider(lastTick) }
-    if !forecasts.isEmpty || mayContinueParts || hasPendingEnds { consider(lastTick) }
+    if !forecasts.isEmpty || mayContinueParts || hasPendingEnds || !policies.isEmpty {
+      consider(lastTick)
+    }
     if let alarm = alarms.min { consider(alarm.until) }
     if let nextRestEnd { consider(nextRestEnd) }
     if let missed = contentWaits.nextDeadline { consider(missed) }

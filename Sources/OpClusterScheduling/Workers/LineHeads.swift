@@ -18,7 +18,7 @@ extension Scheduler {
   ) -> Line.Settling {
     let graph = run.graph.number
     guard graphs.contains(graph) else { return .gone }
-    if graphs[graph].isSuspended {
+    if graphs[graph].isHalted {
       state.parkInGraph(LinePlace(run: run, queue: queue, level: level))
       return .gone
     }

@@ -31,9 +31,13 @@ extension ClusterState {
     guard graphs.contains(id.number), graphs[id.number].isSuspended != isSuspended else { return }
     graphs[id.number].isSuspended = isSuspended
     emit(.graphSuspended(isSuspended), about: .graph(id), into: &turn)
-    if isSuspended { return }
-    let parked = graphs[id.number].parked
-    graphs[id.number].parked = []
+    if !graphs[id.number].isHalted { unparkGraph(id.number) }
+  }
+
+  /// Returns to the lines what waited for a graph to go on.
+  mutating func unparkGraph(_ graph: UInt32) {
+    let parked = graphs[graph].parked
+    graphs[graph].parked = []
     for place in parked { returnToLine(place) }
   }
 

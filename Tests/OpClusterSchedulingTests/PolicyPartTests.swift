@@ -1,0 +1,111 @@
+// Failure policies of graphs with many operations: they are ended in parts, a part a turn, and in
+// between nothing of them is handed over.
+
+import Citations
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+@Suite struct PolicyPartTests {
+  private let graphNumber = GraphID(1)
+
+  /// Operation 0 runs; the others wait for it, however it ends, and 40 to 49 for 1 to 39 as well; a
+  /// last one that runs at the end waits for all of them. Another operation is ready beside them.
+  private func world(_ share: TurnShare, policy: FailurePolicy = .cancel) -> World {
+    var world = World(share: share)
+    world.invariantChecks = .afterEveryTurn
+    world.join("w1", cpus: 1)
+    var submission = GraphSubmission(name: "policy")
+    submission.failurePolicy = policy
+    submission.templates = [noops("first"), noops("a", 49), noops("ready", 5), noops("last")]
+    submission.templates[3].isFinal = true
+    for index: UInt32 in 1..<50 {
+      submission.elementEdges.from.append(0)
+      submission.elementEdges.to.append(index)
+      submission.elementEdges.policies.append(.finished)
+      if index < 40 { continue }
+      submission.elementEdges.from += [index - 39, index - 20]
+      submission.elementEdges.to += [index, index]
+      submission.elementEdges.policies += [.succeeded, .succeeded]
+    }
+    submission.groupEdges = [
+      GroupEdge(from: 1, to: 3, policy: .finished), GroupEdge(from: 2, to: 3, policy: .finished),
+    ]
+    world.ask(.submit(submission))
+    world.start(0, operation(1, 0))
+    world.report(0)
+    return world
+  }
+
+  private func fail(_ world: inout World) {
+    world.end(0, operation(1, 0), .failure())
+    world.report(0)
+  }
+
+  // However small the parts are: what had not started when the operation failed never does, nothing
+  // is skipped instead, and what runs at the end does.
+  @Test(.checks("S23"), arguments: [1, 3, 16, 1_000], [FailurePolicy.cancel, .stop])
+  func nothingStartsBetweenTheParts(size: Int, policy: FailurePolicy) {
+    var world = world(TurnShare(graphs: 512, operations: size), policy: policy)
+    fail(&world)
+    var turns = 1
+    while world.scheduler.nextDeadline().map({ $0 <= world.now }) == true, turns < 200 {
+      #expect(!world.workers[0].assigned.contains { $0.attempt.operation.index < 55 })
+      turns += 1
+      world.tick(after: .zero)
+    }
+    // Of 56 operations only the failed one ended before.
+    #expect(turns >= min(56 / size, 50) && turns < 70)
+    world.runAll { id in
+      #expect(id.index == 55, "\(id) ran")
+      return .success
+    }
+    #expect(world.brokenInvariant == nil)
+    guard let ending = world.endings.first else {
+      Issue.record("the graph has not ended")
+      return
+    }
+    #expect(ending.outcomes[0] == Outcome.failed.rawValue)
+    #expect(ending.outcomes[1..<55].allSatisfy { $0 == Outcome.cancelled.rawValue })
+    #expect(ending.outcomes[55] == Outcome.succeeded.rawValue)
+    #expect(world.replayed().snapshot() == world.scheduler.snapshot())
+  }
+
+  // A coordinator that starts again in between goes on with what is left.
+  @Test(.checks("S23", "G4")) func aNewLifeGoesOn() {
+    var world = world(TurnShare(graphs: 512, operations: 8))
+    fail(&world)
+    var next = world.replayed()
+    var turn = SchedulingTurn()
+    turn.begin(at: .zero, wall: .unknown)
+    next.start(into: &turn)
+    next.close(&turn)
+    for milliseconds in 1...40 {
+      turn.begin(at: Instant.zero + .milliseconds(Int64(milliseconds)), wall: .unknown)
+      next.handle(.tick(), into: &turn)
+      next.close(&turn)
+    }
+    #expect((1..<55).allSatisfy { next.graphs[1].cell($0).isCancelled })
+    #expect(!next.graphs[1].isStopping)
+  }
+
+  // Who asks is told why nothing runs, and a graph that is suspended meanwhile stays so.
+  @Test(.checks("S107")) func itIsExplained() {
+    var world = world(TurnShare(graphs: 512, operations: 8))
+    fail(&world)
+    let first = Selection(graphs: .last(back: 0), operation: "a")
+    guard case .explanations(let all, _)? = world.ask(.explain(first)), let one = all.first else {
+      Issue.record("no explanation")
+      return
+    }
+    let words = one.lines.map(\.text)
+    #expect(words.contains { $0.hasSuffix("is being ended") }, "\(words)")
+    world.ask(.suspendGraphs(.graph(graphNumber), true))
+    for _ in 0..<20 { world.tick(after: .milliseconds(1)) }
+    #expect(world.scheduler.graphs[1].isHalted && !world.scheduler.graphs[1].isStopping)
+    world.ask(.suspendGraphs(.graph(graphNumber), false))
+    world.runAll()
+    #expect(world.endings.count == 1 && world.brokenInvariant == nil)
+  }
+}
