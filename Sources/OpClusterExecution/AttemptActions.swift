@@ -256,7 +256,7 @@ extension ExecutionCore {
       freeRoom(of: attempt, attempts[slot].template, at: now)
     }
     if !progress.isEmpty { progress[attempt] = nil }
-    let outcome = Self.outcome(result, isCancelled: attempts[slot].isCancelled)
+    let outcome = result.outcomeAtWorker(isCancelled: attempts[slot].isCancelled)
     outbox.append(.finished(attempt, result))
     settle(slot, outcome, result.output, into: &effects)
   }
@@ -350,21 +350,6 @@ extension ExecutionCore {
       // stop.
       if result.cause != .none { result.wasStopped = true }
       result.cause = .none
-    }
-  }
-
-  /// Returns the operation's outcome for dependents at this worker; nil if it will be tried
-  /// elsewhere.
-  static func outcome(_ result: AttemptResult, isCancelled: Bool) -> Outcome? {
-    if isCancelled || result.wasStopped { return .cancelled }
-    if result.couldNotStart { return nil }
-    switch result.cause {
-    case .none: return .succeeded
-    case .timeout: return .timedOut
-    case .workerStopped, .unknownType, .lost, .cannotStart: return nil
-    case .failed, .signal, .outOfMemory, .badArgument, .missingInput, .inputUnavailable,
-      .badOutput, .storeFull:
-      return .failed
     }
   }
 

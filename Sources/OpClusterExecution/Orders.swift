@@ -130,7 +130,7 @@ extension ExecutionCore {
     result.diagnostic = "asks for more than worker '\(identity.name)' has; check its resources"
     attempts[slot].state = .ended
     outbox.append(.finished(attempts[slot].id, result))
-    settle(slot, Self.outcome(result, isCancelled: false), [], into: &effects)
+    settle(slot, result.outcomeAtWorker(isCancelled: false), [], into: &effects)
   }
 
   /// Adds one local dependency; satisfied at once if the operation has already succeeded here

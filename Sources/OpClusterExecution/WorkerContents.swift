@@ -304,7 +304,7 @@ extension ExecutionCore {
         + "'\(identity.name)': \(reason)"
       change(slot, .inputMissed, at: now, into: &effects)
       outbox.append(.finished(attempts[slot].id, result))
-      settle(slot, Self.outcome(result, isCancelled: false), [], into: &effects)
+      settle(slot, result.outcomeAtWorker(isCancelled: false), [], into: &effects)
     }
   }
 

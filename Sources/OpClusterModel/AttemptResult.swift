@@ -33,4 +33,19 @@ public struct AttemptResult: Hashable, Sendable {
   package var couldNotStart: Bool {
     cause == .cannotStart || cause == .storeFull && startedAt == .unknown
   }
+
+  /// The outcome by which a worker lets dependents go on that it holds ahead of time (S151); nil if
+  /// the coordinator alone knows what follows: it may try the operation elsewhere.
+  package func outcomeAtWorker(isCancelled: Bool) -> Outcome? {
+    if isCancelled || wasStopped { return .cancelled }
+    if couldNotStart { return nil }
+    switch cause {
+    case .none: return .succeeded
+    case .timeout: return .timedOut
+    case .workerStopped, .unknownType, .lost, .cannotStart: return nil
+    case .failed, .signal, .outOfMemory, .badArgument, .missingInput, .inputUnavailable,
+      .badOutput, .storeFull:
+      return .failed
+    }
+  }
 }

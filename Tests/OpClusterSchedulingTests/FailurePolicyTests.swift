@@ -198,6 +198,34 @@ import Testing
     #expect(world.cell(3, 0)?.phase == .dispatched && world.cell(3, 1)?.phase == .waiting)
   }
 
+  // What the worker does not take for an end, since it may be tried elsewhere, lets nothing go on
+  // there: what waits for it at the worker is asked back if it was the end. (Seed 5029114.)
+  @Test(.checks("S151"), arguments: [FailureCause.workerStopped, .lost, .signal])
+  func anEndThatTheWorkerDoesNotKnow(cause: FailureCause) {
+    var world = world(.succeeded)
+    var pair = graph(["x", "y"])
+    pair.elementEdges = ElementEdges(from: [0], to: [1], policies: [.finished])
+    pair.templates[0].maximumLosses = 0
+    for at in 0...1 { pair.templates[at].priority = .veryHigh }
+    world.workers[0].answersRecalls = true
+    world.ask(.cancel(.selection(.graph(GraphID(2))), reason: "", grace: nil))
+    world.runAll()
+    world.ask(.submit(pair))
+    let (x, y) = (operation(3, 0), operation(3, 1))
+    let isAhead = world.workers[0].assigned.contains { $0.attempt.operation == y }
+    #expect(isAhead && world.cell(3, 1)?.flags.contains(.ahead) == true)
+    world.start(0, x)
+    world.report(0)
+    world.workers[0].answersRecalls = false
+    var result = AttemptResult()
+    result.cause = cause
+    world.end(0, x, result)
+    world.report(0)
+    #expect(world.cell(3, 0)?.phase == .finished)
+    let isRecalled = world.workers[0].recalls.contains { $0.operation == y }
+    #expect(isRecalled == (cause != .signal), "\(cause)")
+  }
+
   private func isOf(_ event: Event, _ id: OperationID, _ kind: Event.Kind) -> Bool {
     if case .operation(id, _) = event.subject { return event.kind == kind }
     return false

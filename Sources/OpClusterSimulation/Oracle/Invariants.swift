@@ -51,6 +51,9 @@ public struct Invariant: Sendable {
     of("G30", "no busy loop", "World/CoordinatorShell", "every turn"),
     of("G32", "another version is told so", "Faults/Nemesis", "every stranger"),
     of("S12", "what must not run twice does not", "Oracle/LedgerLaunches", everyLaunch),
+    of(
+      "S23", "nothing new is handed over of a graph that stops", "Oracle/LedgerRecords",
+      everyCommit),
     of("S63", "limits of queues hold", "Oracle/LedgerLaunches", everyLaunch),
     of("S72", "nothing starts in what is suspended", "Oracle/LedgerLaunches", everyLaunch),
     of("S77", "barriers hold", "Oracle/LedgerLaunches", everyLaunch),

@@ -71,7 +71,7 @@ extension ShadowLedger {
       let entry = self[one.id]
       return entry.worker == 0 && entry.attempt == 0 && entry.outcome == nil
         && !entry.isCancelled && !entry.isHeld && entry.place == one.place
-        && !(graphs[Int(one.id.graph.number)]?.isSuspended ?? true) && isOpen(entry.queue)
+        && !(graphs[Int(one.id.graph.number)]?.isHeldBack ?? true) && isOpen(entry.queue)
     }
     if left.isEmpty { return }
     for case .dispatched(_, let runs) in records {
@@ -95,5 +95,17 @@ extension ShadowLedger {
         complain("I16", "\(shown(id)) is handed over before \(shown(other.id))")
       }
     }
+  }
+}
+
+extension ShadowLedger.GraphEntry {
+  /// Whether nothing of it may be handed over: it is suspended, or a failure policy may be ending
+  /// it part by part (S23). Costs its operations, if it has a policy.
+  fileprivate var isHeldBack: Bool {
+    if isSuspended { return true }
+    let hasPolicy =
+      submission.failurePolicy != .continue || submission.maximumFailures != nil
+      || !submission.failureScopes.isEmpty
+    return hasPolicy && operations.contains { $0.outcome == .failed || $0.outcome == .lost }
   }
 }

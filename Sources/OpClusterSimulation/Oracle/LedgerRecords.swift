@@ -88,8 +88,9 @@ extension ShadowLedger {
     case .succeeded(let runs): eachOf(runs) { $0.acceptEnd($1, .success) }
     case .finished(let id, let result): acceptEnd(id, result)
     case .attemptFailed(let id, let result, _): acceptEnd(id, result)
-    case .cancelled(let runs, _):
+    case .cancelled(let runs, let reason):
       for runs in runs {
+        if reason == .failurePolicy { notePolicy(of: Int(runs.graph.number)) }
         eachOf(runs) { ledger, id in
           ledger[id].isCancelled = true
           ledger[id].isHeld = false
@@ -300,9 +301,22 @@ extension ShadowLedger {
       complain("I7", "\(shown(id)) is handed to worker \(worker.number), which is not there")
     }
     checkLabels(id, worker)
+    if self[id].attempt == 0, graphs[Int(id.graph.number)]?.isStopping ?? false,
+      template(of: id)?.isFinal == false
+    {
+      complain("S23", "\(shown(id)) is handed over, and its graph has failed")
+    }
     self[id].attempt += 1
     self[id].worker = worker.number
     self[id].handedOver = commit
+  }
+
+  /// Notes that a failure policy takes effect. That of a part of the graph is not told apart, so
+  /// that graphs with such policies are left out.
+  private mutating func notePolicy(of graph: Int) {
+    guard graphs.indices.contains(graph), graphs[graph]?.submission.failureScopes.isEmpty == true
+    else { return }
+    graphs[graph]?.isStopping = true
   }
 
   /// Checks that a worker has the labels that an operation and its queue's pool require (S146).

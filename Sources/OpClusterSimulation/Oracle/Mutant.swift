@@ -43,7 +43,8 @@ public enum Mutant: String, Sendable, CaseIterable {
   case unreadContent, uncountedLosses, levelledPriorities
   case hastyPolicies, unspokenOrders, blamedWelcomes, believedMarks, forgottenPools,
     repeatedStops, deafSleepers, releasedWhileNeeded, endlessPatience, notRetained,
-    recklessLineage, desertedLineage, forsakenDeliveries, impossibleStarts, hurriedReports
+    recklessLineage, desertedLineage, forsakenDeliveries, impossibleStarts, hurriedReports,
+    unhaltedPolicies
 
   // In the execution core, see `ExecutionBug` there
   case staleKept, forgottenAttempts, startsWithoutLease, unmetInputs, lateReleases
@@ -60,7 +61,7 @@ public enum Mutant: String, Sendable, CaseIterable {
       .unspokenOrders, .blamedWelcomes, .believedMarks, .forgottenPools, .repeatedStops,
       .deafSleepers, .releasedWhileNeeded, .endlessPatience, .notRetained,
       .recklessLineage, .desertedLineage, .forsakenDeliveries, .impossibleStarts,
-      .hurriedReports:
+      .hurriedReports, .unhaltedPolicies:
       "scheduling"
     case .staleKept, .forgottenAttempts, .startsWithoutLease, .unmetInputs, .lateReleases:
       "execution"

@@ -72,6 +72,8 @@ struct ShadowLedger: Sendable {
     var isSuspended: Bool
     /// Whether a suspension was answered and not resumed since.
     var isSealed = false
+    /// Whether a failure policy of the whole graph has taken effect.
+    var isStopping = false
     var resumes = 0
     var hasEnded = false
     /// Of what runs again: what was unfinished then of the graph for which it does.

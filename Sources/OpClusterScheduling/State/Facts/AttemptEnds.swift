@@ -26,7 +26,8 @@ extension ClusterState {
     if cell.phase != .executing || cell.isAssigned { begin(id, into: &turn) }
     let outcome = outcome(of: result, isCancelled: cell.isCancelled)
     if outcome != .cancelled { countFailure(id, result) }
-    end(id, outcome, into: &turn)
+    let isSeen = result.outcomeAtWorker(isCancelled: cell.isCancelled) == outcome
+    end(id, outcome, isSeen: isSeen, into: &turn)
   }
 
   /// The outcome of an operation: cancelled wins if the flag is set at the finish (S100).

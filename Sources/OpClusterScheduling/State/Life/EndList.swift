@@ -18,6 +18,8 @@ struct EndList: Sendable {
     /// The worker that saw the end of a single one; 0 if the coordinator decided it. Known after it
     /// finished.
     var worker: UInt32 = 0
+    /// Whether the worker of a single one, if it has any, takes it for ended.
+    var isSeen = true
 
     init(_ span: OperationSpan, _ ending: OperationCell.Ending, _ reason: CancelReason? = nil) {
       graph = span.graph

@@ -8,12 +8,19 @@ import OpClusterModel
 extension ClusterState {
   /// Ends an operation at once, and, as far as the turn has room, every operation that this end
   /// makes impossible (S23).
-  mutating func end(_ id: OperationID, _ outcome: Outcome, into turn: inout SchedulingTurn) {
+  ///
+  /// - Parameter isSeen: Whether its worker took the end of its attempt for this end, and let go on
+  ///   what waits for it there.
+  mutating func end(
+    _ id: OperationID, _ outcome: Outcome, isSeen: Bool = true, into turn: inout SchedulingTurn
+  ) {
     var ends = EndList()
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     let span = OperationSpan(id, stage: stage)
     allowEndSteps(&turn)
-    endOne(EndList.End(span, OperationCell.Ending(outcome)), &ends, into: &turn)
+    var end = EndList.End(span, OperationCell.Ending(outcome))
+    end.isSeen = isSeen
+    endOne(end, &ends, into: &turn)
     followAllowed(&ends, into: &turn)
   }
 
@@ -45,7 +52,7 @@ extension ClusterState {
   ) {
     var end = single
     let cell = graphs[end.graph.number].cell(end.range.lowerBound)
-    if cell.phase == .executing, !cell.isAssigned { end.worker = cell.worker }
+    if cell.phase == .executing, !cell.isAssigned, end.isSeen { end.worker = cell.worker }
     turn.endSteps += 1
     let span = OperationSpan(end.cause.id, stage: end.stage)
     if finish(span, end, into: &turn) { release(end, isLast: true, &ends, into: &turn) }
