@@ -26,9 +26,9 @@ struct Lingering: Sendable {
 struct PolicyProgress: Sendable {
   let graph: GraphID
   let cancelsRunning: Bool
-  /// The members, except the lingering ones, were marked in an earlier life. A member that was left
-  /// to run then and is retried now does not end.
-  let isAgain: Bool
+  /// From here on the members, except the lingering ones, were marked in an earlier life. A member
+  /// that was left to run then and is retried now does not end.
+  let markedFrom: UInt32
   /// Whether operations that run at the end of the graph are left out.
   let sparesFinal: Bool
   /// The operations that are still to be looked at.

@@ -77,7 +77,7 @@ public struct Scheduler: Sendable {
   /// Members that failure policies have yet to end; while there are any, nothing is dispatched
   /// ahead.
   var lingering: [Lingering] = []
-  /// What failure policies have yet to look at; while there is any, nothing is dispatched ahead.
+  /// What failure policies have yet to look at.
   var policies: Deque<PolicyProgress> = []
   /// Ready operations kept out of line until the next turn, because no present worker may take
   /// them.

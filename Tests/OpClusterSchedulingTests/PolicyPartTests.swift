@@ -90,6 +90,83 @@ import Testing
     #expect(!next.graphs[1].isStopping)
   }
 
+  // The policy of the whole graph is not lost behind that of a part, which has just begun.
+  @Test(.checks("S23")) func thePolicyOfTheWholeComesBehindThatOfAPart() {
+    var world = World(share: TurnShare(graphs: 512, operations: 3, endSteps: 8))
+    world.invariantChecks = .afterEveryTurn
+    world.join("w1", cpus: 2)
+    var submission = GraphSubmission(name: "scopes")
+    submission.templates = [noops("b", 8), noops("a", 60)]
+    for at in submission.templates.indices { submission.templates[at].retry.maximum = 0 }
+    submission.failurePolicy = .cancel
+    submission.maximumFailures = 1
+    submission.failureScopes = [
+      FailureScope(first: 1, count: 1, maximumFailures: 0, cancelsRunning: true)
+    ]
+    for index: UInt32 in 9..<68 {
+      submission.elementEdges.from += [index - 1, max(8, index - 2)]
+      submission.elementEdges.to += [index, index]
+      submission.elementEdges.policies += [.finished, .finished]
+    }
+    submission.templates[1].priority = .high
+    world.ask(.submit(submission))
+    world.start(0, operation(1, 8))
+    world.start(0, operation(1, 0))
+    world.end(0, operation(1, 8), .failure())
+    world.report(0)
+    world.tick(after: .zero)
+    #expect(world.scheduler.graphs[1].isStopping)
+    world.end(0, operation(1, 0), .failure())
+    world.report(0)
+    for _ in 0..<200 { world.tick(after: .zero) }
+    world.runAll { id in
+      Issue.record("\(id) ran")
+      return .success
+    }
+    let outcomes = world.endings.first?.outcomes ?? []
+    #expect(outcomes.count == 68)
+    #expect(outcomes.dropFirst().prefix(7).allSatisfy { $0 == Outcome.cancelled.rawValue })
+    #expect(world.brokenInvariant == nil)
+  }
+
+  // A new life cancels what the former one had not reached and spares what that had left to run.
+  @Test(.checks("S23"), arguments: [8, 1_000])
+  func whatWasLeftToRunIsSparedByANewLife(size: Int) {
+    var world = World(share: TurnShare(graphs: 512, operations: size))
+    world.join("w1", cpus: 3)
+    var submission = GraphSubmission(name: "stop")
+    submission.failurePolicy = .stop
+    submission.templates = [noops("a", 40)]
+    submission.templates[0].retry.maximum = 5
+    submission.templates[0].retry.backoff = .seconds(60)
+    submission.elementEdges = ElementEdges(from: [30], to: [31], policies: [.finished])
+    var failing = noops("b")
+    failing.priority = .veryHigh
+    submission.templates.append(failing)
+    world.ask(.submit(submission))
+    for index: UInt32 in [40, 0, 1] { world.start(0, operation(1, index)) }
+    // One is between two runs when the graph stops, another runs.
+    world.end(0, operation(1, 0), .failure())
+    world.report(0)
+    world.end(0, operation(1, 40), .failure())
+    world.report(0)
+    let isReached = world.cell(1, 0)?.isCancelled == true
+    #expect(isReached == (size == 1_000))
+    var next = world.replayed()
+    var turn = SchedulingTurn()
+    turn.begin(at: .zero, wall: .unknown)
+    next.start(into: &turn)
+    next.close(&turn)
+    for milliseconds in 1...40 {
+      turn.begin(at: Instant.zero + .milliseconds(Int64(milliseconds)), wall: .unknown)
+      next.handle(.tick(), into: &turn)
+      next.close(&turn)
+    }
+    #expect((2..<40).allSatisfy { next.graphs[1].cell($0).isCancelled })
+    // What no part had reached may be taken for left to run, if nothing behind it was left.
+    #expect(!next.graphs[1].cell(1).isCancelled)
+  }
+
   // Who asks is told why nothing runs, and a graph that is suspended meanwhile stays so.
   @Test(.checks("S107")) func itIsExplained() {
     var world = world(TurnShare(graphs: 512, operations: 8))
@@ -100,7 +177,7 @@ import Testing
       return
     }
     let words = one.lines.map(\.text)
-    #expect(words.contains { $0.hasSuffix("is being ended") }, "\(words)")
+    #expect(words.contains { $0.hasSuffix("are being ended") }, "\(words)")
     world.ask(.suspendGraphs(.graph(graphNumber), true))
     for _ in 0..<20 { world.tick(after: .milliseconds(1)) }
     #expect(world.scheduler.graphs[1].isHalted && !world.scheduler.graphs[1].isStopping)

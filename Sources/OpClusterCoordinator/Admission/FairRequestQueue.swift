@@ -107,7 +107,8 @@ struct FairRequestQueue {
   /// The principals with frames, in the order of turns.
   private var round: [QuotaHolder] = []
   private var turn = 0
-  /// The message that another thread prepares; at most one, so that this needs the memory of one.
+  /// The message that another thread prepares; at most one, so that plans that no quota counts yet
+  /// need the memory of one.
   private var preparing: (holder: QuotaHolder, peer: PeerID)?
   private(set) var count = 0
   private(set) var bytes = 0
@@ -208,7 +209,7 @@ struct FairRequestQueue {
     return nil
   }
 
-  /// Whether `next` would return a frame.
+  /// Whether `next` surely returns a frame.
   mutating func hasNext(at now: Instant) -> Bool {
     for holder in round where !isBlocked(holder) && !isThrottled(holder, at: now) { return true }
     return false
@@ -229,6 +230,7 @@ struct FairRequestQueue {
   }
 
   var isPreparing: Bool { preparing != nil }
+  func isPreparing(_ peer: PeerID) -> Bool { preparing?.peer == peer }
 
   /// Ends that: what came behind the message is next.
   mutating func endPreparing() {
@@ -319,7 +321,7 @@ struct FairRequestQueue {
       lookedUpAt = now
       (lightest, usedByNext) = ((nil, .infinity), .infinity)
       let idle = idle(at: now)
-      for (other, line) in lines where line.count > 0 || line.time.isActive(idle: idle) {
+      for (other, line) in lines where line.hasNext || line.time.isActive(idle: idle) {
         noteLight(line.time, other)
       }
     }

@@ -13,9 +13,9 @@ enum DocumentKind: Int {
   case submission = 1
   /// The graph's row in lists, once it has ended.
   case row = 2
-  /// The reply to `structure`, once it has ended. Without stages: these follow from the submission
-  /// and the outcomes, and need not be written in the turn in which it ends. Earlier releases wrote
-  /// them.
+  /// Its row and its last event, once it has ended, as a reply to `structure` without stages: these
+  /// follow from the submission and the outcomes, and need not be written in the turn in which it
+  /// ends. Earlier releases wrote them.
   case structure = 3
   /// One outcome per operation, once it has ended.
   case outcomes = 4

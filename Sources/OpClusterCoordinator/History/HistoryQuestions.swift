@@ -43,7 +43,7 @@ extension RowsQuestion.What {
     case .operations(_, _, let rows, _): rows.count * 768
     case .submission(_, let outcomes): outcomes?.count ?? 0
     case .structure(let living):
-      (living?.counts.count ?? 0) * MemoryLayout<StateCounts>.stride
+      (living?.counts.count ?? 0) * LargeGraph.bytesPerStage
     case .explain: 0
     }
   }

@@ -44,9 +44,9 @@ extension HistoryReader {
     guard let graph = question.ended(from: 1), let body = try document(.structure, of: graph)
     else { throw question.otherwise }
     let short = try DocumentKind.structure(in: body)
-    guard short.stages.isEmpty, let outline = try outline(of: graph),
-      let outcomes = try document(.outcomes, of: graph)
-    else { return short }
+    if !short.stages.isEmpty { return short }
+    guard let outline = try outline(of: graph), let outcomes = try document(.outcomes, of: graph)
+    else { throw question.otherwise }
     let ended = try DocumentKind.outcomes(in: outcomes)
     willLook(at: ended.operationCount)
     var structure = outline.submission.structure(short.row, outcomes: ended.outcomes)

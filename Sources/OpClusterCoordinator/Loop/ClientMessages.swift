@@ -54,7 +54,9 @@ extension CoordinatorLoop {
     admission.queue.beginPreparing(frame.peer, of: holder)
     sources.preparation.begin(
       LargeMessage(
-        bytes: frame.bytes, peer: frame.peer, holder: holder, submitter: known.principal.name))
+        bytes: frame.bytes, peer: frame.peer, holder: holder, submitter: known.principal.name,
+        maySubmit: known.principal.may(.steer) && !admission.disk.isFull,
+        memory: admission.memory))
   }
 
   /// Hears the message that the thread has prepared. What came behind it is heard from now on.
@@ -71,8 +73,12 @@ extension CoordinatorLoop {
       case .failure(let error): drop(.client, message.peer, error.description)
       }
     }
+    let holder = message.holder
+    // The plan of what was refused, or is known, is large.
+    var past = Optional(message)
+    sources.preparation.free(&past)
     let now = Instant.now
-    admission.queue.noteHearing(now - clock, of: .large, by: message.holder, at: now)
+    admission.queue.noteHearing(now - clock, of: .large, by: holder, at: now)
     clock = now
   }
 

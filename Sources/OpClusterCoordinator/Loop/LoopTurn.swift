@@ -74,7 +74,8 @@ extension CoordinatorLoop {
 
   /// Runs one turn of the scheduler, if there is anything to decide.
   private func decide() {
-    if let past = work.turn.takeLarge() { sources.preparation.free(past) }
+    var past = work.turn.takeLarge()
+    if past != nil { sources.preparation.free(&past) }
     work.turn.begin(at: now, wall: .now)
     work.hasInput = false
     let start = Instant.now
@@ -191,9 +192,9 @@ extension CoordinatorLoop {
   /// durable.
   private func finish() -> CoordinatorEnd {
     watch.service?.stopping("making everything durable")
-    sources.preparation.stop()
     sources.history.stop()
     commits.journal.close()
+    sources.preparation.stop()
     for notice in wakeups.takeNotices() {
       switch notice {
       case .failed(let error): end = .failed(.journal(error))

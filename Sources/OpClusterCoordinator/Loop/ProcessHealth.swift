@@ -13,7 +13,7 @@ extension CoordinatorLoop {
   /// Feeds the watchdog, unless a thread hangs; logs which one.
   func watchThreads() {
     if commits.release.hasAllDurable { watch.threads.heard(.journal, at: now) }
-    if !admission.queue.isPreparing { watch.threads.heard(.requests, at: now) }
+    if !admission.queue.isPreparing || work.hasPrepared { watch.threads.heard(.requests, at: now) }
     watch.threads.heard(.gate, at: keys.access?.lastBeat ?? now)
     for finding in watch.threads.look(at: now) {
       if finding.isBack {

@@ -15,6 +15,10 @@ struct LargeMessage: Sendable {
   let holder: QuotaHolder
   /// The name of the submitter, if the peer has proved one.
   let submitter: String?
+  /// Whether it may submit at all; else nothing is prepared, and admission refuses it.
+  let maySubmit: Bool
+  /// The room for graphs when it began.
+  let memory: MemoryRoom
 
   /// Costs what the message is large.
   func prepare() -> PreparedMessage {
@@ -22,7 +26,7 @@ struct LargeMessage: Sendable {
     var submission: PreparedSubmission?
     do throws(WireError) {
       let message = try Wire.decodeClientMessage(bytes)
-      if case .request(_, .submit(let sent)) = message {
+      if case .request(_, .submit(let sent)) = message, maySubmit, hasRoom(for: sent) {
         let owned = sent.owned(by: submitter)
         submission = PreparedSubmission(owned, encoded: EncodedSubmission(owned))
       }
@@ -32,6 +36,15 @@ struct LargeMessage: Sendable {
     }
     return PreparedMessage(
       content: content, submission: submission, byteCount: bytes.count, peer: peer, holder: holder)
+  }
+}
+
+extension LargeMessage {
+  /// Whether the plan of a graph may be made: one for which there is no room takes none.
+  private func hasRoom(for graph: GraphSubmission) -> Bool {
+    let cost = MemoryRoom.cost(
+      templates: graph.templates.count, operations: graph.operationCount, bytes: bytes.count)
+    return memory.lackOfRoom(for: cost) == nil
   }
 }
 
@@ -49,8 +62,8 @@ final class RequestPreparation: Sendable {
   private struct State {
     var message: LargeMessage?
     var prepared: PreparedMessage?
-    /// Facts that are to be freed.
-    var past: [LargeFacts] = []
+    /// What is to be freed.
+    var past: [any Sendable] = []
     var isStopping = false
   }
 
@@ -62,7 +75,7 @@ final class RequestPreparation: Sendable {
     init() throws(SystemError) { bell = try Mailbox(capacity: 1) }
   }
 
-  /// The facts that may wait to be freed; what is beyond that the loop frees itself.
+  /// What may wait to be freed; what is beyond that the loop frees itself.
   private static let mostPast = 16
 
   private let shared: Shared
@@ -84,10 +97,11 @@ final class RequestPreparation: Sendable {
   /// Moves the prepared message out: nobody else holds its plan, which then changes in place.
   func take() -> PreparedMessage? { shared.state.withLock { $0.prepared.take() } }
 
-  /// Frees facts on the thread.
-  func free(_ facts: LargeFacts) {
+  /// Frees on the thread what would keep the loop from others. Moved out, since the last one to
+  /// have it frees it.
+  func free(_ past: inout (some Sendable)?) {
     shared.state.withLock { state in
-      if state.past.count < Self.mostPast { state.past.append(facts) }
+      if state.past.count < Self.mostPast, let past = past.take() { state.past.append(past) }
     }
     _ = shared.bell.post(())
   }
@@ -115,7 +129,7 @@ final class RequestPreparation: Sendable {
         ring()
       }
       // Freed here, outside the lock.
-      var past: [LargeFacts] = []
+      var past: [any Sendable] = []
       shared.state.withLock { swap(&past, &$0.past) }
     }
   }

@@ -277,7 +277,10 @@ extension CoordinatorLoop {
       into: &work.effects)
     performSubscriptionEffects()
     for peer in clients.peers.all {
-      attend(peer, isAwaiting: peer.requestsInFlight > 0 || subscriptions.follows(peer.id))
+      let isAwaiting =
+        peer.requestsInFlight > 0 || subscriptions.follows(peer.id)
+        || admission.queue.isPreparing(peer.id)
+      attend(peer, isAwaiting: isAwaiting)
     }
     for peer in workers.peers.ungreeted where isStale(peer) {
       workers.peers.remove(peer.id)

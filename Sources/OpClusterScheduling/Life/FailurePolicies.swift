@@ -13,12 +13,8 @@ extension Scheduler {
     if state.failedGraphs.isEmpty, lingering.isEmpty, policies.isEmpty { return }
     endLingering(into: &turn)
     for id in state.takeFailedGraphs() where graphs.contains(id.number) {
-      if !graphs[id.number].failurePolicyTookEffect, graphs[id.number].failsAsAWhole,
-        !isStopping(id)
-      {
-        stopGraph(id, isAgain: false)
-      }
-      stopScopes(of: id, isAgain: false)
+      stopGraph(id, isNewLife: false, hadPendingEnds: false)
+      stopScopes(of: id, isNewLife: false, hadPendingEnds: false)
     }
     continuePolicies(into: &turn)
   }
@@ -26,45 +22,40 @@ extension Scheduler {
   /// Applies the policies again in a new life, which does not know the lingering members, nor what
   /// the former life had left for later turns.
   ///
-  /// - Parameter hadPendingEnds: Whether the former life left ends. Else each policy already took
-  ///   effect in the turn of the decisive failure.
+  /// - Parameter hadPendingEnds: Whether the former life left ends. Else each policy had begun to
+  ///   take effect in the turn of the decisive failure.
   mutating func resumeFailurePolicies(
     hadPendingEnds: Bool, into turn: inout SchedulingTurn
   ) {
     lingering = []
+    for policy in policies where graphs.contains(policy.graph.number) {
+      state.noteStopping(policy.graph.number, -1)
+    }
     policies = []
     _ = state.takeFailedGraphs()
     for number in graphs.numbers where graphs[number].sawFailures {
-      let id = GraphID(number)
-      if graphs[number].failurePolicyTookEffect || graphs[number].failsAsAWhole {
-        let isAgain = graphs[number].failurePolicyTookEffect || !hadPendingEnds
-        stopGraph(id, isAgain: isAgain)
-      }
-      stopScopes(of: id, isAgain: !hadPendingEnds)
+      stopGraph(GraphID(number), isNewLife: true, hadPendingEnds: hadPendingEnds)
+      stopScopes(of: GraphID(number), isNewLife: true, hadPendingEnds: hadPendingEnds)
     }
     continuePolicies(into: &turn)
   }
 
-  /// Whether a policy for the whole of a graph is taking effect.
-  private func isStopping(_ graph: GraphID) -> Bool {
-    graphs[graph.number].isStopping
-      && policies.contains { $0.graph == graph && $0.sparesFinal }
-  }
-
-  private mutating func enforce(_ policy: PolicyProgress) {
-    policies.append(policy)
-    state.noteStopping(policy.graph.number, 1)
-  }
-
-  private mutating func stopGraph(_ id: GraphID, isAgain: Bool) {
+  private mutating func stopGraph(_ id: GraphID, isNewLife: Bool, hadPendingEnds: Bool) {
+    let number = id.number
+    guard !graphs[number].isStoppedAsAWhole,
+      graphs[number].failurePolicyTookEffect || graphs[number].failsAsAWhole
+    else { return }
+    state.markStopped(scope: nil, of: number)
+    let isAgain = isNewLife && (graphs[number].failurePolicyTookEffect || !hadPendingEnds)
     enforce(
       PolicyProgress(
-        graph: id, cancelsRunning: graphs[id.number].submission.failurePolicy == .cancel,
-        isAgain: isAgain, sparesFinal: true, rest: 0..<graphs[id.number].operationCount))
+        graph: id, cancelsRunning: graphs[number].submission.failurePolicy == .cancel,
+        markedFrom: isAgain ? reached(id, 0..<graphs[number].operationCount) : .max,
+        sparesFinal: true, rest: 0..<graphs[number].operationCount))
   }
 
   /// Stops the parts of the graph that exceed their failure limits.
-  private mutating func stopScopes(of id: GraphID, isAgain: Bool) {
+  private mutating func stopScopes(of id: GraphID, isNewLife: Bool, hadPendingEnds: Bool) {
     for (at, scope) in graphs[id.number].submission.failureScopes.enumerated()
     where graphs[id.number].scopeFailures[at] > scope.maximumFailures
       && !graphs[id.number].stoppedScopes[at]
@@ -75,26 +66,59 @@ extension Scheduler {
       let end = graphs[id.number].stages[stages.upperBound - 1].indices.upperBound
       enforce(
         PolicyProgress(
-          graph: id, cancelsRunning: scope.cancelsRunning, isAgain: isAgain, sparesFinal: false,
-          rest: first..<end))
+          graph: id, cancelsRunning: scope.cancelsRunning,
+          markedFrom: isNewLife && !hadPendingEnds ? reached(id, first..<end) : .max,
+          sparesFinal: false, rest: first..<end))
     }
+  }
+
+  private mutating func enforce(_ policy: PolicyProgress) {
+    // Equal scopes fail together, one inside the other.
+    if let last = policies.last, last.graph == policy.graph, last.sparesFinal == policy.sparesFinal,
+      last.cancelsRunning == policy.cancelsRunning, last.markedFrom == policy.markedFrom,
+      last.rest.clamped(to: policy.rest) == policy.rest
+    {
+      return
+    }
+    policies.append(policy)
+    state.noteStopping(policy.graph.number, 1)
+  }
+
+  /// How far a former life had come with members: what has not begun and is not cancelled it had
+  /// not reached, and it went from the last operation on. Costs the spans.
+  private func reached(_ id: GraphID, _ members: Range<UInt32>) -> UInt32 {
+    var first = members.lowerBound
+    graphs[id.number].forEachSpan(in: members) { span in
+      let cell = graphs[id.number].cell(span.first)
+      let isLeft = cell.phase != .finished && !cell.isCancelled && cell.runs == 0
+      if isLeft, !graphs[id.number].stages[span.stage].template.isFinal {
+        first = span.range.upperBound
+      }
+    }
+    return first
   }
 
   // MARK: - Parts
 
-  /// Ends as much of what policies have left as one turn does.
+  /// Ends as much of what policies have left as one turn does; they take turns. One waits while
+  /// something of its graph is yet to be skipped: that is not cancelled instead (S23). Costs the
+  /// policies besides.
   private mutating func continuePolicies(into turn: inout SchedulingTurn) {
     var room = share.operationsCancelled
-    while room > 0, var policy = policies.popFirst() {
+    var looks = policies.count
+    while room > 0, looks > 0, var policy = policies.popFirst() {
+      looks -= 1
       let graph = policy.graph.number
       guard graphs.contains(graph) else { continue }
-      let part = takePart(of: &policy, &room)
-      let members = doomed(policy, part)
-      stop(members, of: policy.graph, cancelsRunning: policy.cancelsRunning, into: &turn)
+      if graphs[graph].impossible == 0 {
+        let part = takePart(of: &policy, &room)
+        let members = doomed(policy, part)
+        stop(members, of: policy.graph, cancelsRunning: policy.cancelsRunning, into: &turn)
+      }
       if policy.rest.isEmpty {
         state.noteStopping(graph, -1)
       } else {
-        policies.prepend(policy)
+        policies.append(policy)
       }
     }
   }
@@ -168,7 +192,8 @@ extension Scheduler {
       if policy.sparesFinal, graphs[graph].stages[span.stage].template.isFinal { return }
       let cell = graphs[graph].cell(span.first)
       if cell.phase == .finished || cell.isCancelled { return }
-      if !policy.cancelsRunning, cell.isRunning || (policy.isAgain && cell.runs > 0) { return }
+      let isSpared = cell.runs > 0 && span.first >= policy.markedFrom
+      if !policy.cancelsRunning, cell.isRunning || isSpared { return }
       found.append(span)
     }
     return found

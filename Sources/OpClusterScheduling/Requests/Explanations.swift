@@ -134,7 +134,7 @@ extension Scheduler {
     if graphs[graph].isSuspended {
       return .init("its graph is suspended", hint: .resumeGraph(GraphID(graph)))
     }
-    return .init("an operation has failed, and its graph is being ended")
+    return .init("an operation has failed, and operations of its graph are being ended")
   }
 
   /// The causes that keep a ready operation from a worker. The checks follow those of `Assignment`,

@@ -22,9 +22,8 @@ extension Scheduler {
     }
     var submission = submission
     submission.continued = nil
-    let prepared = PreparedSubmission(submission, isHashed: false, pageBits: state.pageBits)
-    if let refusal = prepared.refusal { throw refusal }
-    try admit(submission, prepared.outline, at: turn.wall)
+    _ = try SubmissionChecks(submission).run()
+    try admit(submission, GraphPlan.Outline(submission), at: turn.wall)
     forecasts.append(
       (asker, ReuseForecast(submission, at: turn.now, wall: turn.wall)))
     return .later

@@ -213,4 +213,6 @@ package struct LargeGraph: Sendable {
   package var row: GraphRow
   /// By stage.
   package var counts: [StateCounts]
+  /// An estimate: the counts of a stage are a list of its own.
+  package static let bytesPerStage = 40 + 4 * StateWord.allCases.count
 }

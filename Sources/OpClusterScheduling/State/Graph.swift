@@ -86,8 +86,10 @@ struct Graph: Blankable {
   var failurePolicyTookEffect = false
   /// The failures in each of `submission.failureScopes`.
   var scopeFailures: [UInt32] = []
-  /// The scopes that have stopped their part. Not durable: stopping again changes nothing.
+  /// The scopes that have begun to stop their part, in this life.
   var stoppedScopes: [Bool] = []
+  /// Whether its own failure policy has begun to stop it, in this life.
+  var isStoppedAsAWhole = false
   var isSuspended: Bool
   /// The failure policies that are ending it, or parts of it. Not durable.
   var stoppingPolicies: Int32 = 0

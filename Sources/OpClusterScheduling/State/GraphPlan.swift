@@ -30,6 +30,14 @@ struct GraphPlan: Sendable {
     /// Whether an operation reads the outputs of others.
     var wantsInputs = false
 
+    init() {}
+
+    /// That of a submission whose plan nobody needs.
+    init(_ submission: GraphSubmission) {
+      operationCount = UInt32(clamping: submission.operationCount)
+      for at in submission.templates.indices { gather(submission.templates[at], at) }
+    }
+
     fileprivate mutating func gather(_ template: OperationTemplate, _ at: Int) {
       if template.notBefore != nil { delayed.append(at) }
       if template.isExclusive, exclusive == nil { exclusive = at }

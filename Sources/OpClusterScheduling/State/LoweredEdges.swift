@@ -1,6 +1,6 @@
 // Converts a submission's edges to the form that the graph uses: edges between single operations as
 // tables, edges between stages as a short list. A stage edge stays one entry whatever the number of
-// elements; as single edges two arrays of a thousand would make a million. `GraphLifetime` counts
+// elements; as single edges two arrays of a thousand would make a million. `GraphPlan` counts
 // blockers by the one and gates by the other.
 
 import OpClusterModel

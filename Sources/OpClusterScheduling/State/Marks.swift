@@ -51,9 +51,13 @@ extension ClusterState {
     return own
   }
 
-  /// Notes that the failure policy of a part of a graph has taken effect.
-  mutating func markStopped(scope: Int, of graph: UInt32) {
-    graphs[graph].stoppedScopes[scope] = true
+  /// Notes that the failure policy of a part of a graph takes effect; nil: of the whole.
+  mutating func markStopped(scope: Int?, of graph: UInt32) {
+    if let scope {
+      graphs[graph].stoppedScopes[scope] = true
+    } else {
+      graphs[graph].isStoppedAsAWhole = true
+    }
   }
 
   /// The graphs in which an operation failed since the last call. Those in which not all has

@@ -8,12 +8,12 @@ extension Scheduler {
   /// Sends dependents of a just dispatched operation ahead of time, and in turn their dependents;
   /// returns how many.
   /// Not while a request waits for what went ahead to come back (`aheadPauses`), and not while a
-  /// failure policy has yet to end members (`lingering`, `policies`). Costs the edges of what it
-  /// sends, each operation with at most 64 on either side.
+  /// failure policy has yet to end members (`lingering`, or of its graph). Costs the edges of what
+  /// it sends, each operation with at most 64 on either side.
   mutating func dispatchAhead(
     after id: OperationID, to worker: WorkerID, into turn: inout SchedulingTurn
   ) -> UInt32 {
-    guard aheadPauses == 0, lingering.isEmpty, policies.isEmpty,
+    guard aheadPauses == 0, lingering.isEmpty, !graphs[id.graph.number].isStopping,
       !graphs[id.graph.number].dependents.isEmpty
     else { return 0 }
     var work = [id]

@@ -106,6 +106,9 @@ extension ShadowLedger.GraphEntry {
     let hasPolicy =
       submission.failurePolicy != .continue || submission.maximumFailures != nil
       || !submission.failureScopes.isEmpty
-    return hasPolicy && operations.contains { $0.outcome == .failed || $0.outcome == .lost }
+    return hasPolicy
+      && operations.contains {
+        $0.outcome == .failed || $0.outcome == .timedOut || $0.outcome == .lost
+      }
   }
 }

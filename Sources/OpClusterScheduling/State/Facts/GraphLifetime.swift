@@ -278,8 +278,14 @@ extension Graph {
     stages[stage].counts[stages[stage].pristine.word] -= stages[stage].template.count
     stages[stage].pristine.flags.formUnion([.held, .timed])
     stages[stage].counts[stages[stage].pristine.word] += stages[stage].template.count
-    for index in stages[stage].indices where cells.hasPage(of: index) {
-      update(index) { $0.flags.formUnion([.held, .timed]) }
+    var index = stages[stage].firstIndex
+    let end = stages[stage].indices.upperBound
+    while index < end {
+      let next = cells.pageBoundary(after: index, before: end)
+      if cells.hasPage(of: index) {
+        for own in index..<next { update(own) { $0.flags.formUnion([.held, .timed]) } }
+      }
+      index = next
     }
   }
 

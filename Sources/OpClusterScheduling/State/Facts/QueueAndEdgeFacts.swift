@@ -34,11 +34,14 @@ extension ClusterState {
     if !graphs[id.number].isHalted { unparkGraph(id.number) }
   }
 
-  /// Returns to the lines what waited for a graph to go on.
+  /// Returns to the lines what waited for a graph to go on and still stands there. A look at each.
   mutating func unparkGraph(_ graph: UInt32) {
     let parked = graphs[graph].parked
     graphs[graph].parked = []
-    for place in parked { returnToLine(place) }
+    for place in parked {
+      let stage = graphs[graph].stageNumber(of: place.run.first)
+      if skip(place.run, place.level, stage) < place.run.count { returnToLine(place) }
+    }
   }
 
   /// Lets a declared operation enter a queue, at its end (S51).

@@ -174,7 +174,7 @@ extension ClusterState {
     }
   }
 
-  /// Sets the cells of a graph that `build` has just made. A column of another length than the
+  /// Sets the cells of a graph that `place` has just made. A column of another length than the
   /// graph has operations changes nothing; the codec has checked that all columns are equally long.
   /// An unknown phase reads as waiting.
   mutating func restore(_ state: GraphState) {
