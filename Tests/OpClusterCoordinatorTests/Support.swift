@@ -21,7 +21,9 @@ struct Impatience: Error {
 }
 
 /// Looks again and again, a few milliseconds apart, until the condition holds.
-func eventually(_ awaited: String, _ condition: () throws -> Bool) throws {
+func eventually(
+  _ awaited: String, within patience: Int64 = patience, _ condition: () throws -> Bool
+) throws {
   let deadline = MonotonicClock.now() + patience
   var poller = SocketPoller()
   while try !condition() {
@@ -139,7 +141,8 @@ final class Service {
       ended.allocations.withLock { $0 = .ofThisThread }
       ended.end.withLock { $0 = end }
     }
-    try eventually("a coordinator that serves or has ended") {
+    // It reads its journal, and what others wrote before may be on its way to the disk yet.
+    try eventually("a coordinator that serves or has ended", within: 4 * patience) {
       let isReady = ended.ready.withLock { $0 != nil }
       return isReady || ended.end.withLock { $0 != nil }
     }
