@@ -156,6 +156,9 @@ enum CoordinatorLimits {
   /// The largest message, in bytes, that the loop decodes itself: some 700 templates, two
   /// milliseconds. Larger ones are decoded by a thread of their own.
   static let framesHeardAtOnce = 64 << 10
+  /// The most operations with edges whose plan the loop makes itself: a table of edges costs 20 ns
+  /// for each of them, however small the message is.
+  static let operationsPlannedAtOnce = 1 << 16
   /// The most stages of a living graph whose structure the loop tells itself; of larger ones the
   /// history's thread does.
   static let stagesToldAtOnce = 1_000

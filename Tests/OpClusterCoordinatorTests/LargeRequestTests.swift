@@ -59,6 +59,28 @@ import Testing
         == .accepted(GraphID(2), operations: 6_000, repeated: true))
   }
 
+  // A few bytes may mean as much: single edges among very many elements.
+  @Test(.checks("G29")) func fewBytesForManyOperations() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let client = try TestClient(service)
+    var graph = arrayGraph("g", UInt32(CoordinatorLimits.operationsPlannedAtOnce) + 1)
+    graph.elementEdges = ElementEdges(from: [0], to: [1], policies: [.succeeded])
+    let requests = try (0..<2).map { _ in try client.send(.submit(graph)) }
+    let list = try client.send(.graphs(Selection(graphs: .all), after: nil, limit: 9))
+    for (at, request) in requests.enumerated() {
+      guard case .accepted(let number, let operations, false) = try client.reply(to: request) else {
+        Issue.record("not accepted")
+        return
+      }
+      #expect(number.number == UInt32(at + 1) && operations == (1 << 16) + 1)
+    }
+    guard case .graphs(let rows, _) = try client.reply(to: list) else {
+      Issue.record("no list of graphs")
+      return
+    }
+    #expect(rows.count == 2)
+  }
+
   // The structure of a large graph, which the history's thread tells, is that of a small one; so is
   // that of an ended graph, which follows from its submission and its outcomes.
   @Test(.checks("S116"), arguments: [2, 6_000], [false, true])

@@ -37,7 +37,7 @@ extension CoordinatorLoop {
       if frame.isToBePrepared {
         prepare(frame, of: holder)
       } else {
-        hear(frame.bytes, of: frame.peer)
+        hear(frame.bytes, of: frame.peer, from: (frame, holder))
       }
       let now = Instant.now
       admission.queue.noteHearing(now - clock, of: frame.size, by: holder, at: now)
@@ -99,12 +99,20 @@ extension CoordinatorLoop {
   }
 
   /// Handles a client's message in its turn.
-  private func hear(_ bytes: [UInt8], of peer: PeerID) {
+  ///
+  /// - Parameter queued: The frame that it came in and its principal, if it waited for its turn.
+  private func hear(
+    _ bytes: [UInt8], of peer: PeerID,
+    from queued: (frame: FairRequestQueue.Frame, holder: QuotaHolder)? = nil
+  ) {
     guard let known = clients.peers[peer], !known.isPutOut else { return }
     do {
       switch try Wire.decodeClientMessage(bytes) {
       case .hello(let hello): greet(hello, peer)
       case .request(let request, let what):
+        if let queued, !admission.queue.isPreparing, what.isLargeGraph {
+          return prepare(queued.frame, of: queued.holder)
+        }
         var prepared: PreparedSubmission?
         take(request, what, of: bytes.count, from: peer, prepared: &prepared)
       }
@@ -178,5 +186,15 @@ extension CoordinatorLoop {
     default: break
     }
     return facts
+  }
+}
+
+extension ClientRequest {
+  /// Whether it submits what costs much more than its message is large: single edges among very
+  /// many elements. Costs its templates.
+  fileprivate var isLargeGraph: Bool {
+    guard case .submit(let graph) = self, graph.elementEdges.count + graph.groupEdges.count > 0
+    else { return false }
+    return graph.operationCount > CoordinatorLimits.operationsPlannedAtOnce
   }
 }
