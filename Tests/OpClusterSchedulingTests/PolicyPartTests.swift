@@ -43,6 +43,21 @@ import Testing
     world.report(0)
   }
 
+  /// A coordinator that starts from the journal of a world, after forty turns.
+  private func nextLife(of world: World) -> Scheduler {
+    var next = world.replayed()
+    var turn = SchedulingTurn()
+    turn.begin(at: .zero, wall: .unknown)
+    next.start(into: &turn)
+    next.close(&turn)
+    for milliseconds in 1...40 {
+      turn.begin(at: Instant.zero + .milliseconds(Int64(milliseconds)), wall: .unknown)
+      next.handle(.tick(), into: &turn)
+      next.close(&turn)
+    }
+    return next
+  }
+
   // However small the parts are: what had not started when the operation failed never does, nothing
   // is skipped instead, and what runs at the end does.
   @Test(.checks("S23"), arguments: [1, 3, 16, 1_000], [FailurePolicy.cancel, .stop])
@@ -76,16 +91,7 @@ import Testing
   @Test(.checks("S23", "G4")) func aNewLifeGoesOn() {
     var world = world(TurnShare(graphs: 512, operations: 8))
     fail(&world)
-    var next = world.replayed()
-    var turn = SchedulingTurn()
-    turn.begin(at: .zero, wall: .unknown)
-    next.start(into: &turn)
-    next.close(&turn)
-    for milliseconds in 1...40 {
-      turn.begin(at: Instant.zero + .milliseconds(Int64(milliseconds)), wall: .unknown)
-      next.handle(.tick(), into: &turn)
-      next.close(&turn)
-    }
+    let next = nextLife(of: world)
     #expect((1..<55).allSatisfy { next.graphs[1].cell($0).isCancelled })
     #expect(!next.graphs[1].isStopping)
   }
@@ -152,16 +158,7 @@ import Testing
     world.report(0)
     let isReached = world.cell(1, 0)?.isCancelled == true
     #expect(isReached == (size == 1_000))
-    var next = world.replayed()
-    var turn = SchedulingTurn()
-    turn.begin(at: .zero, wall: .unknown)
-    next.start(into: &turn)
-    next.close(&turn)
-    for milliseconds in 1...40 {
-      turn.begin(at: Instant.zero + .milliseconds(Int64(milliseconds)), wall: .unknown)
-      next.handle(.tick(), into: &turn)
-      next.close(&turn)
-    }
+    let next = nextLife(of: world)
     #expect((2..<40).allSatisfy { next.graphs[1].cell($0).isCancelled })
     // What no part had reached may be taken for left to run, if nothing behind it was left.
     #expect(!next.graphs[1].cell(1).isCancelled)
