@@ -149,7 +149,9 @@ extension ExecutionCore {
     case .versionMismatch, .forbidden, .badRequest:
       link.state = .closed
       exit = .refused(refusal)
-    default: link.fail(settings, at: now)
+    default:
+      if refusal.code == .unknownWorker { link.doubtOwnership() }
+      link.fail(settings, at: now)
     }
   }
 

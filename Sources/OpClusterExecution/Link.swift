@@ -32,6 +32,9 @@ struct Link: Sendable {
   private var helloMadeAt: Instant?
   /// When the reports of this conversation were made that are not known to be heard, oldest first.
   private var made: Deque<(report: UInt64, at: Instant)> = []
+  /// Whether the coordinator may have taken attempts away that the worker still counts as its own:
+  /// it knows the conversation no more, or a hello is not answered yet.
+  private var isOwnershipInDoubt = false
   /// The number of welcomes; before the first the worker cannot be an orphan.
   var welcomes: UInt64 = 0
   private var failures: UInt32 = 0
@@ -50,10 +53,15 @@ struct Link: Sendable {
   }
 
   /// The lease (S13). After `suspect` without a message nothing new starts here, since the
-  /// coordinator may be about to give it to another worker.
+  /// coordinator may be about to give it to another worker. Nor does anything start while the
+  /// coordinator is asked what still belongs here: it may have been given away before.
   func holdsLease(at now: Instant) -> Bool {
-    welcomes > 0 && now - lastHeard < timing.suspect
+    welcomes > 0 && !isOwnershipInDoubt && now - lastHeard < timing.suspect
   }
+
+  /// Notes that the coordinator knows the conversation no more: nothing starts before the next
+  /// welcome.
+  mutating func doubtOwnership() { isOwnershipInDoubt = true }
 
   /// Running attempts are stopped after this time without a coordinator (`ORPHAN`).
   var orphanDeadline: Instant { lastHeard + timing.orphan }
@@ -86,6 +94,7 @@ struct Link: Sendable {
 
   mutating func madeHello(at now: Instant) {
     helloMadeAt = now
+    isOwnershipInDoubt = true
     made.removeAll(keepingCapacity: true)
   }
 
@@ -109,6 +118,7 @@ struct Link: Sendable {
 
   mutating func welcomed(_ welcome: Welcome, at now: Instant) {
     state = .talking(welcome.conversation)
+    isOwnershipInDoubt = false
     timing = welcome.timing
     ordersTaken = 0
     lastHeard = now

@@ -190,6 +190,30 @@ import Testing
     #expect(rig.running == [Rig.attempt(1)])
   }
 
+  // The coordinator may have given away what waits here before it forgot the conversation.
+  @Test(.checks("S13", "S147")) func nothingStartsAfterTheConversationWasRefused() {
+    var rig = Self.started(2)
+    rig.apply(.message(.refused(Refusal(.unknownWorker, "say hello first"))))
+    rig.end(0)
+    #expect(rig.running == [])
+    while !rig.lines.contains(where: { $0.hasPrefix("hello") }) { rig.passTime() }
+    #expect(rig.running == [])
+    rig.welcome(increment: 2, stale: [Rig.attempt(1)])
+    #expect(rig.running == [])
+    #expect(rig.launches.count == 1)
+  }
+
+  // A hello asks what still belongs here.
+  @Test(.checks("S13", "S147")) func nothingStartsBeforeTheHelloIsAnswered() {
+    var rig = Self.started(2)
+    rig.apply(.disconnected)
+    while !rig.lines.contains(where: { $0.hasPrefix("hello") }) { rig.passTime() }
+    rig.end(0)
+    #expect(rig.running == [])
+    rig.welcome(increment: 2)
+    #expect(rig.running == [Rig.attempt(1)])
+  }
+
   // What runs goes on without a coordinator, for `orphan`, then it is stopped.
   @Test(.checks("G24")) func orphan() {
     var rig = Self.started(2)

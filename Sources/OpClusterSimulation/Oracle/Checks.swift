@@ -139,6 +139,9 @@ extension World {
     if silence >= timing.suspect {
       fail("S147", "\(workers[at].name) launches \(silence.seconds) s after the last word")
     }
+    if workers[at].isOwnershipInDoubt {
+      fail("S147", "\(workers[at].name) launches while it asks what still belongs to it")
+    }
     // A launch in a lost history, within its lease, is permitted.
     if foreign[workers[at].session] != nil { return }
     ledger.launch(

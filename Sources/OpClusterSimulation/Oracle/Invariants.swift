@@ -69,7 +69,8 @@ public struct Invariant: Sendable {
       "S140", "what somebody needs does not leave the last store that keeps it", "World/Contents",
       "everything that leaves"),
     of(
-      "S147", "nothing starts after its loss, or without a lease", "Oracle/LedgerLaunches",
+      "S147", "nothing starts after its loss, without a lease, or before a hello is answered",
+      "Oracle/LedgerLaunches",
       everyLaunch),
     of("S148", "nothing starts after it was given back", "Oracle/LedgerLaunches", everyLaunch),
     of(

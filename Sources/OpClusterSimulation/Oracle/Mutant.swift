@@ -47,7 +47,7 @@ public enum Mutant: String, Sendable, CaseIterable {
     unhaltedPolicies
 
   // In the execution core, see `ExecutionBug` there
-  case staleKept, forgottenAttempts, startsWithoutLease, unmetInputs, lateReleases
+  case staleKept, forgottenAttempts, startsWithoutLease, startsUnanswered, unmetInputs, lateReleases
 
   /// The place where it is planted.
   public var place: String {
@@ -63,7 +63,8 @@ public enum Mutant: String, Sendable, CaseIterable {
       .recklessLineage, .desertedLineage, .forsakenDeliveries, .impossibleStarts,
       .hurriedReports, .unhaltedPolicies:
       "scheduling"
-    case .staleKept, .forgottenAttempts, .startsWithoutLease, .unmetInputs, .lateReleases:
+    case .staleKept, .forgottenAttempts, .startsWithoutLease, .startsUnanswered, .unmetInputs,
+      .lateReleases:
       "execution"
     }
   }

@@ -54,6 +54,9 @@ struct Worker {
   var heardWordOf = Instant.zero
   /// The time of handling that message, by its own clock.
   var heardAt = Instant.zero
+  /// Whether it asks what still belongs to it: it was told that its conversation is unknown, or its
+  /// hello is not answered.
+  var isOwnershipInDoubt = false
   /// The next check of its guard.
   var guardLooksAt: Instant?
   /// For mutants: the newest obeyed orders, and the recalls that it answered falsely.

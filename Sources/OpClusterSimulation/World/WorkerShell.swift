@@ -144,6 +144,7 @@ extension World {
     case .welcome(let welcome):
       workers[at].heardWordOf = saidAt
       workers[at].heardAt = workers[at].clock(now)
+      workers[at].isOwnershipInDoubt = false
       workers[at].obeyed = 0
       workers[at].store.retained = workers[at].store.retained.filter {
         $0.value == welcome.conversation
@@ -157,7 +158,9 @@ extension World {
       for digest in orders.unobtainable where workers[at].core?.cannotReach(digest) == true {
         noteMissed(digest, at)
       }
-    case .refused, .logRequest: break
+    case .refused(let refusal):
+      if refusal.code == .unknownWorker { workers[at].isOwnershipInDoubt = true }
+    case .logRequest: break
     }
   }
 
@@ -195,6 +198,7 @@ extension World {
     let moment = workers[at].clock(now)
     while let message = workers[at].core?.takeMessage(at: moment) {
       count(message)
+      if case .hello = message { workers[at].isOwnershipInDoubt = true }
       guard let connection = workers[at].connection else { continue }
       send(Wire.encode(mutated(message, at)), over: connection, .toCoordinator)
       sent += 1
