@@ -138,6 +138,8 @@ extension ExecutionCore {
   /// Handles a refusal; some pass, the others are final. A refusal in a conversation leads to a new
   /// hello soon; a refusal of a hello leads to a longer wait.
   private mutating func refused(_ refusal: Refusal, at now: Instant) {
+    // Also where the worker has given the conversation up itself, for its silence.
+    if refusal.code == .unknownWorker { link.doubtOwnership() }
     if case .waiting = link.state { return }
     switch refusal.code {
     case .busy, .shuttingDown, .limitExceeded:
@@ -149,9 +151,7 @@ extension ExecutionCore {
     case .versionMismatch, .forbidden, .badRequest:
       link.state = .closed
       exit = .refused(refusal)
-    default:
-      if refusal.code == .unknownWorker { link.doubtOwnership() }
-      link.fail(settings, at: now)
+    default: link.fail(settings, at: now)
     }
   }
 

@@ -203,6 +203,17 @@ import Testing
     #expect(rig.launches.count == 1)
   }
 
+  // The same where the worker has given it up for a gap before it hears that.
+  @Test(.checks("S13", "S147")) func nothingStartsAfterARefusalOfWhatWasGivenUp() {
+    var rig = Self.started(2)
+    let gap = WorkerOrders(conversation: rig.conversation!, number: 9, acknowledged: 0)
+    rig.apply(.message(.orders(gap)))
+    rig.apply(.message(.refused(Refusal(.unknownWorker, "say hello first"))))
+    rig.end(0)
+    #expect(rig.running == [])
+    #expect(rig.launches.count == 1)
+  }
+
   // A hello asks what still belongs here.
   @Test(.checks("S13", "S147")) func nothingStartsBeforeTheHelloIsAnswered() {
     var rig = Self.started(2)
