@@ -1,5 +1,6 @@
 // Whose turn it is to be heard, and how much may wait for it (G27, G29). Pure.
 
+import Citations
 import OpClusterModel
 import OpClusterScheduling
 import Testing
@@ -47,6 +48,9 @@ private final class Queue {
   func forgetIdle(at now: Instant) { queue.forgetIdle(at: now) }
   func beginPreparing(_ peer: UInt64, of holder: QuotaHolder) {
     queue.beginPreparing(PeerID(peer), of: holder)
+  }
+  func postpone(_ next: (frame: FairRequestQueue.Frame, holder: QuotaHolder)) {
+    queue.postpone(next.frame, of: next.holder)
   }
   func endPreparing() { queue.endPreparing() }
 }
@@ -97,6 +101,36 @@ private final class Queue {
     #expect(heard.filter { $0.0 == 1 }.map(\.1) == [1, 2, 3])
     #expect(heard.filter { $0.0 == 2 }.map(\.1) == [large, 2])
     #expect(heard.filter { $0.0 == 9 }.map(\.1) == [large])
+    #expect(queue.isEmpty && queue.bytes == 0)
+  }
+
+  /// A frame that turns out to be large while another one is prepared waits for that, in its place.
+  @Test(.checks("G29")) func postponed() throws {
+    let queue = Queue()
+    let large = CoordinatorLimits.framesHeardAtOnce + 1
+    #expect(queue.admit(frame(1, bytes: large), of: one))
+    #expect(queue.next(at: start)?.frame.isToBePrepared == true)
+    queue.beginPreparing(1, of: one)
+    for bytes in 1...3 { #expect(queue.admit(frame(2, bytes: bytes), of: other)) }
+    #expect(queue.admit(frame(1, bytes: 4), of: one))
+    #expect(queue.next(at: start)?.frame.bytes.count == 1)
+    let next = try #require(queue.next(at: start))
+    #expect(next.frame.bytes.count == 2 && !next.frame.isToBePrepared)
+    queue.postpone(next)
+    #expect(queue.next(at: start) == nil && !queue.hasNext(at: start))
+    #expect(queue.count == 3 && queue.bytes == 2 + 3 + 4)
+    queue.endPreparing()
+    var heard: [Int] = []
+    while let next = queue.next(at: start) {
+      heard.append(next.frame.bytes.count)
+      #expect(next.frame.isToBePrepared == (next.frame.bytes.count == 2))
+    }
+    #expect(Set(heard.prefix(2)) == [2, 4] && heard.last == 3)
+    // The last one of its line is put back as well.
+    #expect(queue.admit(frame(3, bytes: 5), of: other))
+    queue.postpone(try #require(queue.next(at: start)))
+    #expect(queue.hasNext(at: start))
+    #expect(queue.next(at: start)?.frame.isToBePrepared == true)
     #expect(queue.isEmpty && queue.bytes == 0)
   }
 

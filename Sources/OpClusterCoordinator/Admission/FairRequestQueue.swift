@@ -32,7 +32,16 @@ struct FairRequestQueue {
     let peer: PeerID
     var size: Size { Size(bytes: bytes.count) }
     /// Whether another thread decodes it, and prepares what it submits.
-    var isToBePrepared: Bool { bytes.count > CoordinatorLimits.framesHeardAtOnce }
+    private(set) var isToBePrepared: Bool
+
+    init(bytes: [UInt8], peer: PeerID) {
+      self.bytes = bytes
+      self.peer = peer
+      isToBePrepared = bytes.count > CoordinatorLimits.framesHeardAtOnce
+    }
+
+    /// Notes that it means more work than its bytes tell.
+    fileprivate mutating func noteWork() { isToBePrepared = true }
   }
 
   /// Debts of large messages hold back only large ones, those of small messages only small ones:
@@ -89,6 +98,17 @@ struct FairRequestQueue {
       return frame
     }
 
+    /// Adds a frame before all others that are not held back. O(frames) at the most.
+    mutating func addFirst(_ frame: Frame) {
+      if head > 0 {
+        head -= 1
+        frames[head] = frame
+      } else {
+        frames.insert(frame, at: 0)
+      }
+      bytes += frame.bytes.count
+    }
+
     /// Holds the first frames back as long as they are of this client. Amortised O(1) for each.
     mutating func holdBack(_ peer: PeerID) {
       while let first, first.peer == peer { heldBack.append(takeFirst()) }
@@ -110,6 +130,8 @@ struct FairRequestQueue {
   /// The message that another thread prepares; at most one, so that plans that no quota counts yet
   /// need the memory of one.
   private var preparing: (holder: QuotaHolder, peer: PeerID)?
+  /// The messages that another thread has prepared.
+  private(set) var prepared: UInt64 = 0
   private(set) var count = 0
   private(set) var bytes = 0
   /// The limit of the bytes of all frames.
@@ -154,14 +176,17 @@ struct FairRequestQueue {
       else { return false }
     }
     lines.values[at].add(frame)
-    if !lines.values[at].isInRound {
-      lines.values[at].isInRound = true
-      round.append(holder)
-    }
+    putInRound(holder)
     count += 1
     bytes += size
     noteLight(lines.values[at].time, holder)
     return true
+  }
+
+  private mutating func putInRound(_ holder: QuotaHolder) {
+    guard let at = lines.index(forKey: holder), !lines.values[at].isInRound else { return }
+    lines.values[at].isInRound = true
+    round.append(holder)
   }
 
   /// The next frame to hear; nil if none waits, or all waiting principals are over their share.
@@ -224,6 +249,17 @@ struct FairRequestQueue {
 
   // MARK: - Preparation
 
+  /// Puts a frame back that `next` returned: it is to be prepared, as was seen when it was decoded.
+  /// It is again the next one of its principal.
+  mutating func postpone(_ frame: Frame, of holder: QuotaHolder) {
+    var frame = frame
+    frame.noteWork()
+    lines[holder, default: Line()].addFirst(frame)
+    count += 1
+    bytes += frame.bytes.count
+    putInRound(holder)
+  }
+
   /// Notes that the message of a client is prepared by another thread. Expects that none is.
   mutating func beginPreparing(_ peer: PeerID, of holder: QuotaHolder) {
     preparing = (holder, peer)
@@ -236,11 +272,10 @@ struct FairRequestQueue {
   mutating func endPreparing() {
     guard let (holder, _) = preparing else { return }
     preparing = nil
+    prepared &+= 1
     guard let at = lines.index(forKey: holder) else { return }
     lines.values[at].putBack()
-    guard lines.values[at].hasNext, !lines.values[at].isInRound else { return }
-    lines.values[at].isInRound = true
-    round.append(holder)
+    if lines.values[at].hasNext { putInRound(holder) }
   }
 
   // MARK: - Time

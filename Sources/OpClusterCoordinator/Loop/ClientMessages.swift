@@ -110,8 +110,8 @@ extension CoordinatorLoop {
       switch try Wire.decodeClientMessage(bytes) {
       case .hello(let hello): greet(hello, peer)
       case .request(let request, let what):
-        if let queued, !admission.queue.isPreparing, what.isLargeGraph {
-          return prepare(queued.frame, of: queued.holder)
+        if let queued, what.isLargeGraph {
+          return admission.queue.postpone(queued.frame, of: queued.holder)
         }
         var prepared: PreparedSubmission?
         take(request, what, of: bytes.count, from: peer, prepared: &prepared)

@@ -208,6 +208,10 @@ extension CoordinatorLoop {
         "Connections that were cut: too many of them, or silent for too long.", by: "peer",
         ports.map { ($0.0, Double($0.2.refused &+ $0.2.silent)) }),
       MetricFamily(
+        "opcluster_messages_prepared", .counter,
+        "Messages of clients that a thread beside the loop has prepared, since they are large.",
+        admission.queue.prepared),
+      MetricFamily(
         "opcluster_messages_malformed", .counter, "Messages that could not be read.",
         operatorLog.malformed),
       MetricFamily(
