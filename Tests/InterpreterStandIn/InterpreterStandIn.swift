@@ -2,7 +2,7 @@
 // answers each call with what it was told. `die` as the argument ends it; `wait` waits to be
 // cancelled.
 //
-//   InterpreterStandIn -m opcluster.interpreter SCRATCH TASKS   (the worker starts it)
+//   InterpreterStandIn -m opcluster.interpreter SCRATCH TASKS [STREAMS]   (the worker starts it)
 
 import Glibc
 import OpClusterDaemon
@@ -26,7 +26,7 @@ struct InterpreterStandIn {
   private var reports: UInt64 = 0
 
   static func main() {
-    guard let channel = ParentChannel.take(), CommandLine.arguments.count == 5 else {
+    guard let channel = ParentChannel.take(), 5...6 ~= CommandLine.arguments.count else {
       StandardStream.error.write("a worker starts this program")
       exit(1)
     }

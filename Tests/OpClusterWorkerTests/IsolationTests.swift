@@ -107,6 +107,58 @@ extension WorkerTests {
     #expect(kill(child, 0) != 0)
   }
 
+  // What one attempt wrote is its own, while it runs and later; its process is used again, and its
+  // files where nothing was written.
+  @Test(.checks("S146")) func outputOfIsolatedTypes() throws {
+    let standIn = try StandIn()
+    let folder = standIn.folder
+    func log(_ index: UInt32) throws -> String {
+      let attempt = FakeCoordinator.attempt(index)
+      let output = try standIn.coordinator.log(attempt, .standardOutput)
+      return String(decoding: output.bytes, as: UTF8.self)
+    }
+    func process(_ result: AttemptResult) throws -> Int {
+      try #require(result.isSuccess, "\(result)")
+      return try OutputValue.decode(Int.self, from: result.output)
+    }
+    var processes: Set<Int> = []
+    // 0: while it runs.
+    let template = standIn.template(
+      "speak", #"{"word":"first","file":"\#(folder)/spoken","awaits":"\#(folder)/heard"}"#)
+    let first = FakeCoordinator.attempt(template.firstIndex)
+    try standIn.coordinator.order {
+      $0.templates = [template]
+      $0.dispatches = [Dispatch(attempt: first, template: template.template)]
+    }
+    try standIn.coordinator.until("its word") { Folders.size(of: "\(folder)/spoken") != nil }
+    #expect(try log(0) == "first\n")
+    try Folders.makeFile("\(folder)/heard", with: [])
+    try standIn.coordinator.until("its end") { standIn.coordinator.result(first) != nil }
+    processes.insert(try process(#require(standIn.coordinator.result(first))))
+    #expect(try log(0) == "first\n")
+    // 1 and 2 say nothing, 3 does.
+    processes.insert(try process(standIn.run("speak", "{}")))
+    processes.insert(try process(standIn.run("speak", "{}")))
+    let children = "\(folder)/scratch/children"
+    #expect(Folders.names(in: children).sorted() == ["1.err", "1.out"])
+    processes.insert(try process(standIn.run("speak", #"{"word":"fourth"}"#)))
+    #expect(try (0..<4).map(log) == ["first\n", "", "", "fourth\n"])
+    #expect(Folders.names(in: "\(folder)/scratch/12").count == 2, "no empty files stay")
+    // 4 leaves somebody behind who speaks while 5 runs: nobody hears that.
+    processes.insert(
+      try process(
+        standIn.run("haunt", #"{"awaits":"\#(folder)/now","file":"\#(folder)/said"}"#)))
+    processes.insert(
+      try process(
+        standIn.run(
+          "speak", #"{"word":"sixth","file":"\#(folder)/now","awaits":"\#(folder)/said"}"#)))
+    #expect(try (4..<6).map(log) == ["", "sixth\n"])
+    #expect(processes.count == 1, "the same process")
+    // The files of a process go with it.
+    kill(try #require(processes.first.map(Int32.init)), SIGKILL)
+    try standIn.coordinator.until("its files gone") { Folders.names(in: children).isEmpty }
+  }
+
   // A child has the gpus of its attempt, and serves no other attempt with others.
   @Test func gpusOfIsolatedTypes() throws {
     let standIn = try StandIn(["--gpus", "4,7,9"])

@@ -8,7 +8,7 @@ import OpClusterServing
 struct WorkerStandIn: WorkerProgram {
   static let types: [any RegisteredOperation.Type] = [
     Describe.self, Trap.self, Deaf.self, Heed.self, Leave.self, Fail.self,
-    SeeGPUs.self,
+    SeeGPUs.self, Speak.self, Haunt.self,
   ]
 }
 
@@ -67,6 +67,39 @@ struct Deaf: RegisteredOperation {
   }
 }
 
+/// Writes to its own log, and nothing if there is no word. Ends once a file is there.
+struct Speak: RegisteredOperation {
+  static let typeName = "stand-in.speak"
+  static let isolation = OperationIsolation.child
+  var word: String?
+  /// Appears when the word is written.
+  var file: String?
+  var awaits: String?
+
+  func main(_ context: OperationContext) async throws -> Int {
+    if let word { print(word) }
+    fflush(nil)
+    if let file { touch(file) }
+    while let awaits, unsafe access(awaits, F_OK) != 0 { usleep(2_000) }
+    return Int(getpid())
+  }
+}
+
+/// Leaves a process behind that writes to the log when a file is there, and makes another one then.
+struct Haunt: RegisteredOperation {
+  static let typeName = "stand-in.haunt"
+  static let isolation = OperationIsolation.child
+  var awaits: String
+  var file: String
+
+  func main(_ context: OperationContext) async throws -> Int {
+    let script = "while [ ! -e '\(awaits)' ]; do sleep 0.01; done; echo late; touch '\(file)'"
+    guard startShell(script) else { throw Refused() }
+    return Int(getpid())
+  }
+  struct Refused: Error {}
+}
+
 /// Waits for its flag.
 struct Heed: RegisteredOperation {
   static let typeName = "stand-in.heed"
@@ -107,7 +140,11 @@ private func touch(_ path: String) {
 
 /// Starts a shell that ignores signals, with the path among its arguments.
 private func startDeafShell(_ path: String) -> Bool {
-  let words = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 0.05; done", path]
+  startShell("trap '' TERM; while :; do sleep 0.05; done", path)
+}
+
+private func startShell(_ script: String, _ name: String = "sh") -> Bool {
+  let words = ["/bin/sh", "-c", script, name]
   var pointers: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
   defer { unsafe pointers.forEach { unsafe free($0) } }
   var process: pid_t = 0

@@ -162,6 +162,18 @@ package enum Folders {
     return unsafe lstat(path, &information) == 0 ? Int64(information.st_size) : nil
   }
 
+  /// What is in a file of a child's output.
+  enum StreamContent { case nothing, some, givenUp, gone }
+
+  /// Looks at a file of a child's output. One without rights was given up by the child: processes
+  /// that its attempt has left behind may still write there.
+  static func content(of path: String) -> StreamContent {
+    var information = stat()
+    guard unsafe lstat(path, &information) == 0 else { return .gone }
+    if information.st_mode & 0o777 == 0 { return .givenUp }
+    return information.st_size > 0 ? .some : .nothing
+  }
+
   /// A fingerprint of a folder: it changes when an entry is made, removed or renamed, and when the
   /// folder itself changes.
   struct State: Equatable, Sendable {

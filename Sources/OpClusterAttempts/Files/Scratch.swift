@@ -60,6 +60,26 @@ struct SlotPaths: Sendable {
   }
 }
 
+/// What has become of a child's files when its attempt ended.
+enum KeptStreams {
+  /// Nothing was written; the next attempt finds them empty.
+  case untouched
+  /// Some are to be made anew.
+  case incomplete
+  /// What the attempt wrote is still there: nothing else may run in the child.
+  case stuck
+}
+
+/// The files of a child process's output: of whichever attempt it runs, as long as that runs.
+struct ChildStreams: Sendable {
+  /// What the names of both files begin with.
+  let beginning: String
+  var output: String { beginning + ".out" }
+  var error: String { beginning + ".err" }
+  /// The file of a stream.
+  subscript(_ stream: LogStream) -> String { stream == .standardOutput ? output : error }
+}
+
 /// The scratch folder, locked as long as this object lives.
 package final class Scratch {
   package let path: String
@@ -395,6 +415,58 @@ package final class Scratch {
         + "so that it cannot reach what the worker makes for its operations in '\(path)'; name a "
         + "--scratch that everybody can reach, such as \(Folders.sharedScratch(worker: "NAME")), "
         + "or chmod o+x \(folder)")
+  }
+
+  /// Makes the files of a child process's output. Files made for each attempt would cost more than
+  /// a short function does: nearly all of them stay empty.
+  func makeStreams(
+    ofChild number: UInt64, for account: LocalAccount?
+  ) throws(Folders.Problem) -> ChildStreams {
+    try Folders.make("\(path)/children", isPassed: isPassed)
+    let streams = ChildStreams(beginning: "\(path)/children/\(number)")
+    removeStreams(streams)
+    try restore(streams, for: account)
+    return streams
+  }
+
+  /// Makes those of the files that are not there.
+  func restore(_ streams: ChildStreams, for account: LocalAccount?) throws(Folders.Problem) {
+    for file in [streams.output, streams.error] {
+      if let account {
+        try makeFile(file, for: account)
+      } else {
+        let error = root.touch(relative(file))
+        guard error == 0 else {
+          errno = error
+          throw Folders.problem("cannot make '\(file)'")
+        }
+      }
+    }
+  }
+
+  /// Keeps what an ended attempt has written to its child's files.
+  func keep(
+    _ streams: ChildStreams, of attempt: AttemptID, for account: LocalAccount?
+  ) -> KeptStreams {
+    var kept = KeptStreams.untouched
+    for stream in [LogStream.standardOutput, .standardError] {
+      let file = streams[stream]
+      switch Folders.content(of: file) {
+      case .nothing: continue
+      case .some:
+        let isFree = keep(file, of: attempt, stream, isOwn: true, size: nil, for: account)
+        if !isFree { return .stuck }
+      case .givenUp: if root.remove(relative(file)) != 0 { return .stuck }
+      case .gone: break
+      }
+      kept = .incomplete
+    }
+    return kept
+  }
+
+  /// Removes the files of a child that has gone.
+  func removeStreams(_ streams: ChildStreams) {
+    for file in [streams.output, streams.error] { _ = root.remove(relative(file)) }
   }
 
   /// Removes the empty streams of an ended attempt that wrote in their final place.

@@ -103,7 +103,8 @@ package final class AttemptRunner {
 
   /// The present file of an attempt's stream.
   package func log(_ attempt: AttemptID, _ stream: LogStream) -> LogPlace {
-    commands.stream(stream, of: attempt) ?? scratch.logPlace(attempt, stream)
+    commands.stream(stream, of: attempt) ?? children?.stream(stream, of: attempt)
+      ?? scratch.logPlace(attempt, stream)
   }
 
   // MARK: - Start

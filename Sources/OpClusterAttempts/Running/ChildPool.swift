@@ -23,6 +23,10 @@ final class ChildPool {
     let reference: ProcessReference
     let channel: FrameChannel
     let kind: Kind
+    /// Its output; nil: it writes to the files of the attempts themselves.
+    let streams: ChildStreams?
+    /// Whether a file of it has to be made anew.
+    var lacksStreams = false
     /// The part that the child runs; nil: it is idle.
     var part: Part?
     var startedAt = WallTime.unknown
@@ -39,10 +43,14 @@ final class ChildPool {
     /// The result of an exclusive part; reported when the child and all its processes are gone.
     var result: AttemptResult?
 
-    init(_ reference: ProcessReference, _ channel: FrameChannel, _ kind: Kind) {
+    init(
+      _ reference: ProcessReference, _ channel: FrameChannel, _ kind: Kind,
+      _ streams: ChildStreams?
+    ) {
       self.reference = reference
       self.channel = channel
       self.kind = kind
+      self.streams = streams
     }
   }
 
@@ -56,6 +64,8 @@ final class ChildPool {
     var gpus: [String]?
     /// nil: this program.
     var interpreter: PythonInterpreter?
+    /// Whether it runs whole operations: the blocks of one write to the same files.
+    var isOfWholes: Bool
   }
 
   /// A template of this session.
@@ -110,6 +120,14 @@ final class ChildPool {
 
   func isRunning(_ part: Part) -> Bool { busy[part] != nil }
 
+  /// The file of a running attempt's stream; nil: it is the attempt's own.
+  func stream(_ stream: LogStream, of attempt: AttemptID) -> LogPlace? {
+    guard let token = busy[Part(attempt: attempt)], let child = children[token],
+      let streams = child.streams
+    else { return nil }
+    return LogPlace(path: streams[stream], account: child.kind.account)
+  }
+
   /// The moment at which `collect` must be called, even if nothing is readable.
   func nextDeadline(at now: Instant) -> Instant? {
     if children.isEmpty { return nil }
@@ -128,21 +146,19 @@ final class ChildPool {
     function: PythonFunction? = nil
   ) -> AttemptResult? {
     var orders = orders(for: job, type, argument, own: function?.argument ?? [])
-    var frame = bytes(of: .orders(orders))
-    guard frame.count <= FrameChannel.frameLimit else {
-      return AttemptProblem(
-        cause: .badArgument,
-        message: "its argument and inputs are more than \(FrameChannel.frameLimit) bytes"
-      ).result
-    }
     do {
       let account = try accounts.account(of: job.announcement)
-      try scratch.makeLogs(part.attempt, for: account)
+      if !part.isWhole { try scratch.makeLogs(part.attempt, for: account) }
       let child = try takeChild(for: part, job, as: account, by: function?.interpreter)
-      if function != nil, !mustTell(job.announcement, to: child) {
-        orders.templates = []
-        frame = bytes(of: .orders(orders))
+      if function != nil, knows(child, job.announcement) { orders.templates = [] }
+      let frame = bytes(of: .orders(orders))
+      guard frame.count <= FrameChannel.frameLimit else {
+        return AttemptProblem(
+          cause: .badArgument,
+          message: "its argument and inputs are more than \(FrameChannel.frameLimit) bytes"
+        ).result
       }
+      if !orders.templates.isEmpty { noteTold(job.announcement, to: child) }
       child.part = part
       child.startedAt = WallTime(milliseconds: WallClock.now())
       busy[part] = child.reference.token
@@ -165,14 +181,17 @@ final class ChildPool {
     }
   }
 
-  /// Whether an interpreter does not know the template; notes that it will.
-  private func mustTell(_ announcement: TemplateAnnouncement, to child: Child) -> Bool {
-    let name = TemplateName(graph: announcement.graph, template: announcement.template)
-    if child.told.contains(name) { return false }
+  /// Whether an interpreter has been told the template.
+  private func knows(_ child: Child, _ announcement: TemplateAnnouncement) -> Bool {
+    child.told.contains(
+      TemplateName(graph: announcement.graph, template: announcement.template))
+  }
+
+  private func noteTold(_ announcement: TemplateAnnouncement, to child: Child) {
     // It forgets the oldest: beyond the limit nothing is certain.
     if child.told.count >= Limits.templatesPerInterpreter { child.told = [] }
-    child.told.insert(name)
-    return true
+    child.told.insert(
+      TemplateName(graph: announcement.graph, template: announcement.template))
   }
 
   /// Another session may give the same numbers to other templates.
@@ -212,14 +231,24 @@ final class ChildPool {
     let kind = Kind(
       nice: CommandRunner.nice(announcement.qos), memory: limits.memory(announcement.demand),
       isExclusive: announcement.isExclusive, account: account, gpus: job.gpus,
-      interpreter: interpreter)
+      interpreter: interpreter, isOfWholes: part.isWhole)
     let idle = children.values.filter { $0.part == nil && !$0.isCondemned && $0.kind == kind }
-    if let child = idle.max(by: { $0.idleSince < $1.idleSince }) { return child }
+    if let child = idle.max(by: { $0.idleSince < $1.idleSince }) {
+      if child.lacksStreams, let streams = child.streams {
+        try scratch.restore(streams, for: account)
+        child.lacksStreams = false
+      }
+      return child
+    }
     let (near, far) = try FrameChannel.pair()
     newestToken += 1
     let tasks = try scratch.makeTasksFolder(of: account)
+    let streams =
+      try part.isWhole
+      ? scratch.makeStreams(ofChild: newestToken - Self.firstToken, for: account) : nil
+    let places = [scratch.path, tasks] + (streams.map { [$0.beginning] } ?? [])
     var specification = ProcessSpecification(
-      command: .arguments((interpreter?.command ?? command) + [scratch.path, tasks]),
+      command: .arguments((interpreter?.command ?? command) + places),
       environment: Self.environment(of: account, job), input: .channel(far), nice: kind.nice)
     if let interpreter {
       // What it runs is the submitter's, as a command is: it gets a command's environment.
@@ -229,14 +258,14 @@ final class ChildPool {
       // Why it cannot begin, it can only say there.
       specification.error = .file(
         OutputFile(
-          path: scratch.relative(scratch.log(part.attempt, .standardError)),
+          path: scratch.relative(streams?.error ?? scratch.log(part.attempt, .standardError)),
           beneath: scratch.path, appends: true))
     }
     specification.account = account
     limits.bind(&specification, announcement)
     let reference = try host.start(specification, token: newestToken)
     _ = host.watch(near)
-    let child = Child(reference, near, kind)
+    let child = Child(reference, near, kind, streams)
     children[newestToken] = child
     return child
   }
@@ -330,7 +359,12 @@ final class ChildPool {
     busy[part] = nil
     child.part = nil
     child.idleSince = now
-    if part.isWhole { scratch.dropEmptyLogs(part.attempt) }
+    guard let streams = child.streams else { return }
+    switch scratch.keep(streams, of: part.attempt, for: child.kind.account) {
+    case .untouched: break
+    case .incomplete: child.lacksStreams = true
+    case .stuck: condemn(child)
+    }
   }
 
   /// Ends unneeded children, with everything that they left running.
@@ -354,6 +388,7 @@ final class ChildPool {
     child.isCondemned = true
     take(from: child, at: now, &news)
     children[end.reference.token] = nil
+    defer { if let streams = child.streams { scratch.removeStreams(streams) } }
     guard let part = child.part else { return news }
     release(child, part, at: now)
     let tasks = scratch.tasksFolder(of: child.kind.account)

@@ -92,7 +92,7 @@ public enum ChildProgram {
   /// types. Call it first in `main`.
   public static func serveIfAsked(_ types: () -> OperationRegistry) {
     let arguments = CommandLine.arguments
-    guard arguments.count == 4, arguments[1] == argument else {
+    guard 4...5 ~= arguments.count, arguments[1] == argument else {
       let types = types().types
       return offered.withLock { $0 += types }
     }
@@ -100,7 +100,10 @@ public enum ChildProgram {
       StandardStream.error.write("\(arguments[0]): \(argument) is for workers only")
       exit(64)
     }
-    ChildServer(types(), channel, scratch: arguments[2], tasks: arguments[3]).run()
+    ChildServer(
+      types(), channel, scratch: arguments[2], tasks: arguments[3],
+      streams: arguments.count == 5 ? ChildStreams(beginning: arguments[4]) : nil
+    ).run()
   }
 
   /// Whether a child of this process knows a type.
@@ -115,6 +118,7 @@ private final class ChildServer: Sendable {
   private let scratch: String
   /// The folder in which operations may make folders.
   private let tasks: String
+  private let streams: StandardStreams
   /// The running attempt; without its work while it is being started.
   private let running = Mutex<(attempt: AttemptID, work: RunningAttempt?)?>(nil)
   private let reports = Atomic<UInt64>(0)
@@ -124,8 +128,10 @@ private final class ChildServer: Sendable {
   private static let progressInterval: Int64 = 100_000_000
 
   init(
-    _ registry: OperationRegistry, _ channel: ParentChannel, scratch: String, tasks: String
+    _ registry: OperationRegistry, _ channel: ParentChannel, scratch: String, tasks: String,
+    streams: ChildStreams?
   ) {
+    self.streams = StandardStreams(own: streams.map { ($0.output, $0.error) })
     self.registry = registry
     self.tasks = tasks
     self.channel = channel
@@ -135,7 +141,7 @@ private final class ChildServer: Sendable {
   /// Serves until the worker has gone or dismisses the child; a running operation then dies with
   /// the process.
   func run() -> Never {
-    StandardStreams.redirect(output: nil, error: nil)
+    streams.close()
     var home = OperationHome.none
     var mayKeep = false
     taking: while let frame = channel.receive() {
@@ -165,7 +171,7 @@ private final class ChildServer: Sendable {
   ) {
     guard case .call(let type) = announcement.work else { return }
     let attempt = dispatch.attempt
-    StandardStreams.redirect(
+    streams.open(
       output: Scratch.log(attempt, .standardOutput, in: scratch),
       error: Scratch.log(attempt, .standardError, in: scratch))
     let job = Job(
@@ -201,7 +207,7 @@ private final class ChildServer: Sendable {
     let (fitting, _) = result.fittingMessages(
       keep: value.map { path in { bytes in try Self.leave(bytes, at: path) } })
     running.withLock { $0 = nil }
-    StandardStreams.redirect(output: nil, error: nil)
+    streams.close()
     send(.finished(attempt, fitting))
   }
 

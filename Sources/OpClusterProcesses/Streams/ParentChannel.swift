@@ -75,16 +75,70 @@ public final class ParentChannel: Sendable {
 }
 
 /// The output streams of this process, for one that works for several owners in turn.
-public enum StandardStreams {
-  /// Redirects standard output and standard error: appends to these files, made with mode 0600; nil
-  /// drops the output.
-  public static func redirect(output: String?, error: String?) {
-    for (number, path) in [(Int32(1), output), (Int32(2), error)] {
+public final class StandardStreams: Sendable {
+  /// Files that are this process's own; what an owner wrote there, another process moves away. nil:
+  /// the files of each owner are made where they stay.
+  private let own: (output: String, error: String)?
+  /// The own files, by the number of their stream.
+  private let files = Mutex<[Int32: Int32]>([:])
+
+  public init(own: (output: String, error: String)?) { self.own = own }
+
+  deinit { for file in files.withLock({ $0.values }) { Glibc.close(file) } }
+
+  /// Lets standard output and standard error append to this process's own files, or to these, made
+  /// with mode 0600.
+  public func open(output: String, error: String) {
+    if let own {
       fflush(nil)
-      let flags = path == nil ? O_WRONLY : O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW
-      guard let file = Descriptor.open(path ?? "/dev/null", flags, mode: 0o600) else { continue }
+      for (number, path) in [(Int32(1), own.output), (2, own.error)] {
+        if let file = file(number, path) { dup2(file, number) }
+      }
+    } else {
+      Self.redirect([(1, output), (2, error)], O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW)
+    }
+  }
+
+  /// Drops from now on what is written. Own files to which processes may still write that the owner
+  /// has left behind are given up.
+  public func close() {
+    Self.redirect([(1, "/dev/null"), (2, "/dev/null")], O_WRONLY)
+    guard own != nil, Self.hasChildren else { return }
+    for file in files.withLock({ $0.values }) where Self.isEmpty(file) { fchmod(file, 0) }
+  }
+
+  /// The open file of a stream. A new one is there where the last owner has used the former one.
+  private func file(_ number: Int32, _ path: String) -> Int32? {
+    files.withLock { files in
+      if let file = files[number] {
+        if Self.isEmpty(file) { return file }
+        Glibc.close(file)
+        files[number] = nil
+      }
+      let file = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
+      guard file >= 0 else { return nil }
+      files[number] = file
+      return file
+    }
+  }
+
+  /// Whether nobody has written to a file or removed it.
+  private static func isEmpty(_ file: Int32) -> Bool {
+    var state = stat()
+    return unsafe fstat(file, &state) == 0 && state.st_size == 0 && state.st_nlink == 1
+  }
+
+  private static func redirect(_ streams: [(Int32, String)], _ flags: Int32) {
+    for (number, path) in streams {
+      fflush(nil)
+      guard let file = Descriptor.open(path, flags, mode: 0o600) else { continue }
       dup2(file.number, number)
     }
+  }
+
+  /// Whether this process has children, ended ones that nobody has waited for among them.
+  private static var hasChildren: Bool {
+    waitid(P_ALL, 0, nil, WEXITED | WNOHANG | WNOWAIT) >= 0
   }
 }
 

@@ -7,7 +7,6 @@ what comes: the only thing that may come then is a cancellation, or the end of t
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import signal
@@ -88,22 +87,47 @@ def use_paths(paths: tuple[str, ...]) -> None:
 
 
 class Streams:
-    """Standard output and standard error, which go to the files of one attempt after the other."""
+    """Standard output and standard error, which go to the files of one attempt after the other.
 
-    def __init__(self) -> None:
+    With files of its own, the process writes to these, and the worker moves away what an attempt
+    has left there: making files for each attempt costs more than a short function.
+    """
+
+    def __init__(self, own: str | None) -> None:
+        #: What the names of the own files begin with.
+        self._beginning = own
+        self._own: dict[int, int] = {}
         self._null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         self.restore()
 
     def redirect(self, path: str) -> None:
-        """Appends both to the files of an attempt, ``path`` with .out and .err."""
+        """Appends both to own files, or those of an attempt, ``path`` with .out and .err."""
         for number, suffix in ((1, ".out"), (2, ".err")):
+            if self._beginning is not None:
+                os.dup2(self._own_file(number, self._beginning + suffix), number)
+                continue
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             file = os.open(path + suffix, flags, 0o600)
             os.dup2(file, number)
             os.close(file)
 
+    def _own_file(self, number: int, path: str) -> int:
+        """The open file; a new one is there where the last attempt has used the former one."""
+        file = self._own.get(number)
+        if file is not None:
+            if is_empty(file):
+                return file
+            del self._own[number]
+            os.close(file)
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self._own[number] = file
+        return file
+
     def restore(self) -> None:
-        """Writes out what is buffered, and drops what comes from now on."""
+        """Writes out what is buffered, and drops what comes from now on.
+
+        Own files to which processes may still write that the attempt has left are given up.
+        """
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -111,16 +135,36 @@ class Streams:
                 pass
         os.dup2(self._null, 1)
         os.dup2(self._null, 2)
+        if self._own and has_children():
+            for file in filter(is_empty, self._own.values()):
+                os.fchmod(file, 0)
+
+
+def is_empty(file: int) -> bool:
+    """Whether nobody has written to a file or removed it."""
+    state = os.fstat(file)
+    return state.st_size == 0 and state.st_nlink == 1
+
+
+def has_children() -> bool:
+    """Whether this process has children, ended ones that nobody has waited for among them."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 class Interpreter:
     """Calls functions for the worker at the other end of a channel."""
 
-    def __init__(self, channel: FrameChannel, scratch: str, tasks: str) -> None:
+    def __init__(
+        self, channel: FrameChannel, scratch: str, tasks: str, streams: str | None = None
+    ) -> None:
         self._channel = channel
         self._scratch = scratch
         self._tasks = tasks
-        self._streams = Streams()
+        self._streams = Streams(streams)
         self._templates = Templates()
         self._address = ""
         self._may_keep = False
@@ -245,6 +289,9 @@ class Interpreter:
                 call = calls.call(template.function(), dispatch.argument, use_paths)
                 value = call.function(*call.arguments, **call.keywords)
                 if type(value) is CoroutineType:
+                    # Imported with its first use: it takes a third of the start of this process.
+                    import asyncio
+
                     value = asyncio.run(value)
                 result = calls.result(value, call.is_pickled)
             finally:
@@ -397,7 +444,7 @@ def take_channel() -> FrameChannel | None:
 def main(arguments: list[str]) -> int:
     """Serves the worker that started this process."""
     channel = take_channel()
-    if len(arguments) != 2 or channel is None:
+    if len(arguments) not in (2, 3) or channel is None:
         sys.stderr.write("opcluster.interpreter: it is started by workers only\n")
         return _USAGE_STATUS
     # Its logs are read while it runs.

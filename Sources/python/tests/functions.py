@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -33,6 +34,20 @@ def speak() -> None:
     print("to the output")
     print("to the error", file=sys.stderr)
     os.system("echo from a child")
+
+
+def haunt(awaited: str, made: str) -> None:
+    """Leaves a process behind that speaks when a file is there."""
+    script = f"while [ ! -e {awaited} ]; do sleep 0.01; done; echo late; touch {made}"
+    subprocess.Popen(["sh", "-c", script])
+
+
+def say(word: str, made: str, awaited: str) -> None:
+    """Speaks, and waits for a file."""
+    print(word)
+    Path(made).touch()
+    while not Path(awaited).exists():
+        time.sleep(0.005)
 
 
 def fail(text: str) -> None:

@@ -46,6 +46,30 @@ def test_a_named_function_leaves_json_and_fields(worker: Worker) -> None:
     assert dict(zip(outputs.key, outputs.value)) == {"count": "7", "name": "värde", "ok": "true"}
 
 
+def test_own_files_are_used_again(tmp_path: Path) -> None:
+    worker = Worker(tmp_path, has_own_files=True)
+
+    def call(*words: str) -> str:
+        result = worker.call(calls.payload(f"functions:{words[0]}", arguments=list(words[1:])))
+        assert not result.cause, result
+        return worker.output.read_text()
+
+    assert call("speak") == "to the output\nfrom a child\n"
+    # It makes no file itself, and one that was moved away is not written to again.
+    worker.output.rename(tmp_path / "kept")
+    worker.make_files()
+    assert call("haunt", str(tmp_path / "now"), str(tmp_path / "said")) == ""
+    # Somebody was left behind: the file is given up.
+    assert worker.output.stat().st_mode & 0o777 == 0
+    for name in ("own.out", "own.err"):
+        (tmp_path / name).unlink(missing_ok=True)
+    worker.make_files()
+    assert call("say", "own", str(tmp_path / "now"), str(tmp_path / "said")) == "own\n"
+    assert (tmp_path / "kept").read_text() == "to the output\nfrom a child\n"
+    worker.channel.close()
+    worker.process.wait(timeout=20)
+
+
 def test_keywords_of_the_template(worker: Worker) -> None:
     outputs = opened(worker.call(calls.payload("builtins:dict", keywords={"a": 1})))
     assert json.loads(outputs.typed_value) == {"a": 1}

@@ -18,13 +18,19 @@ CONVERSATION = worker_pb2.Conversation(epoch=1, session=1, increment=1)
 class Worker:
     """Starts an interpreter in folders of its own and speaks to it."""
 
-    def __init__(self, folder: Path, takes_contents: bool = True) -> None:
+    def __init__(
+        self, folder: Path, takes_contents: bool = True, has_own_files: bool = False
+    ) -> None:
         self.scratch = folder
         self.tasks = folder / "tasks"
         self.tasks.mkdir()
+        #: What the process writes to, if the attempts have no files of their own.
+        self.output = folder / "own.out"
+        own = [str(folder / "own")] if has_own_files else []
+        self.make_files()
         near, far = socket.socketpair()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "opcluster.interpreter", str(folder), str(self.tasks)],
+            [sys.executable, "-m", "opcluster.interpreter", str(folder), str(self.tasks), *own],
             stdin=far,
             cwd=self.tasks,
             env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parent)},
@@ -38,6 +44,10 @@ class Worker:
             takes_contents=takes_contents,
         )
         self.channel.send(worker_pb2.CoordinatorMessage(welcome=welcome).SerializeToString())
+
+    def make_files(self) -> None:
+        for name in ("own.out", "own.err"):
+            (self.scratch / name).touch(0o600)
 
     def new_graph(self) -> int:
         self.graph += 1
