@@ -101,17 +101,20 @@ private struct FieldWalk {
     var bytes: ArraySlice<UInt8>?
   }
 
-  private var rest: ArraySlice<UInt8>
+  private let bytes: ArraySlice<UInt8>
+  /// Where the next field begins. An index, not what is left of the bytes: each turn walks through
+  /// the outputs that end in it, and a slice of a slice costs far more than a field.
+  private(set) var position: Int
   /// False once something could not be read.
   private(set) var isWhole = true
 
-  init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
-
-  /// Where the next field begins.
-  var position: Int { rest.startIndex }
+  init(_ bytes: ArraySlice<UInt8>) {
+    self.bytes = bytes
+    position = bytes.startIndex
+  }
 
   mutating func next() -> Field? {
-    guard isWhole, !rest.isEmpty, let tag = varint() else { return nil }
+    guard isWhole, position < bytes.endIndex, let tag = varint() else { return nil }
     var field = Field(number: tag >> 3)
     switch tag & 7 {
     case 0:
@@ -130,20 +133,24 @@ private struct FieldWalk {
   }
 
   private mutating func skip(_ count: UInt64) -> ArraySlice<UInt8>? {
-    guard count <= UInt64(rest.count) else {
+    let start = position
+    guard count <= UInt64(bytes.endIndex - start) else {
       isWhole = false
       return nil
     }
-    defer { rest = rest.dropFirst(Int(count)) }
-    return rest.prefix(Int(count))
+    position = start + Int(count)
+    return bytes[start..<position]
   }
 
   private mutating func varint() -> UInt64? {
     var value: UInt64 = 0
-    for shift in stride(from: UInt64(0), to: 64, by: 7) {
-      guard let byte = rest.popFirst() else { break }
+    var shift: UInt64 = 0
+    while shift < 64, position < bytes.endIndex {
+      let byte = bytes[position]
+      position += 1
       value |= UInt64(byte & 0x7f) << shift
       if byte < 0x80 { return value }
+      shift += 7
     }
     isWhole = false
     return nil

@@ -30,6 +30,9 @@ public final class OperationContext: Sendable {
   /// them meanwhile, except a gpu that was requested in part. Empty if it requested none. In a
   /// child process, `CUDA_VISIBLE_DEVICES` contains them as well.
   public let gpus: [String]
+  /// Its span in the trace of who submitted the graph, as a parent of what it calls; nil if that
+  /// had none.
+  public let traceParent: TraceParent?
   let inputs: [DependencyInput]
   /// Where values of the inputs are that lie in a store.
   let contents: OperationContents
@@ -60,6 +63,7 @@ public final class OperationContext: Sendable {
     index: UInt32? = nil, queueName: String = "", inputs: [DependencyInput] = [],
     gpus: [String] = [], home: OperationHome = .none, logger: Logger? = nil,
     scratch: OperationScratch = .none, contents: OperationContents = .none,
+    traceParent: TraceParent? = nil,
     onProgress: @escaping @Sendable (Double, String) -> Void = { _, _ in }
   ) {
     self.attempt = attempt
@@ -72,6 +76,7 @@ public final class OperationContext: Sendable {
     self.contents = contents
     self.gpus = gpus
     self.home = home
+    self.traceParent = traceParent
     baseLogger = logger
     self.scratch = scratch
     self.onProgress = onProgress

@@ -49,6 +49,9 @@ private final class Queue {
   func beginPreparing(_ peer: UInt64, of holder: QuotaHolder) {
     queue.beginPreparing(PeerID(peer), of: holder)
   }
+  func prepared(in time: Span, by holder: QuotaHolder, at now: Instant) {
+    queue.notePreparation(time, by: holder, at: now)
+  }
   func postpone(_ next: (frame: FairRequestQueue.Frame, holder: QuotaHolder)) {
     queue.postpone(next.frame, of: next.holder)
   }
@@ -102,6 +105,17 @@ private final class Queue {
     #expect(heard.filter { $0.0 == 2 }.map(\.1) == [large, 2])
     #expect(heard.filter { $0.0 == 9 }.map(\.1) == [large])
     #expect(queue.isEmpty && queue.bytes == 0)
+  }
+
+  /// What another thread does for a client is charged to it, beside one that uses less.
+  @Test(.checks("G29")) func preparationIsCharged() {
+    let queue = Queue()
+    let large = CoordinatorLimits.framesHeardAtOnce + 1
+    #expect(queue.admit(frame(1, bytes: large), of: one))
+    #expect(queue.admit(frame(2), of: other))
+    queue.prepared(in: Bounds.burst * 4, by: one, at: start)
+    #expect(order(queue, at: start) == [2] && queue.count == 1)
+    #expect(order(queue, at: start + .seconds(60)) == [1])
   }
 
   /// A frame that turns out to be large while another one is prepared waits for that, in its place.

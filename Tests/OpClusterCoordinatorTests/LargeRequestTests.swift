@@ -164,6 +164,51 @@ import Testing
     #expect(names == ["anna", "bert"])
   }
 
+  // A stop while messages are prepared, or wait for that: none is known by half, and each may come
+  // again.
+  @Test(.checks("G1", "G19")) func aStopMeanwhile() throws {
+    let (disk, folder) = (MemoryDisk(), try TestFolder())
+    var service = try Service(.memory(disk), in: folder)
+    let names = ["a", "b", "c", "d"]
+    let clients = try names.map { name in
+      let client = try TestClient(service)
+      try client.send(.submit(large(name, key: name)))
+      return client
+    }
+    _ = withExtendedLifetime(clients) { service.stop() }
+    service = try Service(.memory(disk), in: folder)
+    let client = try TestClient(service)
+    for name in names {
+      guard
+        case .accepted(_, operations: 6_000, _) = try client.ask(
+          .submit(large(name, key: name)))
+      else {
+        Issue.record("'\(name)' is refused")
+        return
+      }
+    }
+    #expect(try client.graphs(Selection(graphs: .all), limit: 9).map(\.name).sorted() == names)
+  }
+
+  // Where a key is removed meanwhile, what it sent keeps nobody else from being heard.
+  @Test(.checks("G36")) func aKeyThatIsRemovedMeanwhile() throws {
+    let guarded = try GuardedService()
+    let anna = try TestClient(guarded.service, keys: guarded.key("anna", .submitter))
+    let bert = try TestClient(guarded.service, keys: guarded.key("bert", .submitter))
+    for _ in 0..<6 { try anna.send(.submit(large("anna"))) }
+    try guarded.remove("anna")
+    for _ in 0..<2 {
+      guard case .accepted = try bert.ask(.submit(large("bert"))) else {
+        Issue.record("refused")
+        return
+      }
+    }
+    // Of hers those remain that were accepted before, each whole.
+    let rows = try bert.graphs(Selection(graphs: .all), limit: 9)
+    #expect(rows.count { $0.submitter == "bert" } == 2)
+    #expect(rows.allSatisfy { $0.counts.total == 6_000 })
+  }
+
   // What is refused, and what is no message at all, is told as for a small one.
   @Test(.checks("G33", "S58")) func refusals() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())

@@ -312,7 +312,7 @@ import Testing
     #expect(alone[0]["parentSpanId"] == nil && alone[0]["traceId"] != all[0]["traceId"])
   }
 
-  @Test func traceParents() {
+  @Test func traceParents() throws {
     #expect(TraceParent("01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more") != nil)
     #expect(TraceParent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more") == nil)
     for text in [
@@ -323,5 +323,12 @@ import Testing
       "00-0af7651916cd43dd8448eb211c80319-b7ad6b7169203331-01",
       "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",
     ] { #expect(TraceParent(text) == nil, "\(text)") }
+    // The Python package computes the same.
+    let parent = try #require(
+      TraceParent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
+    let spans = GraphSpans(GraphID(12), below: parent)
+    #expect(
+      "\(parent.with(span: spans.attempt(2, of: 7)))"
+        == "00-0af7651916cd43dd8448eb211c80319c-9f91e02899d181e0-01")
   }
 }

@@ -84,8 +84,12 @@ extension WorkerTests {
     let second = try standIn.describe("two")
     #expect(second[5] == first[5], "the same process")
     #expect(second[7] == "", "the name of its template's queue")
+    #expect(second[8] == "-", "nobody traces it")
     // S146: one that was moved is told its own queue.
-    let template = standIn.template("describe", "{\"word\":\"moved\"}")
+    var template = standIn.template("describe", "{\"word\":\"moved\"}")
+    let parent = try #require(
+      TraceParent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
+    template.traceParent = parent
     let moved = FakeCoordinator.attempt(template.firstIndex)
     try standIn.coordinator.order {
       var dispatch = Dispatch(attempt: moved, template: template.template)
@@ -95,7 +99,11 @@ extension WorkerTests {
     }
     try standIn.coordinator.until("its end") { standIn.coordinator.result(moved) != nil }
     let told = try #require(standIn.coordinator.result(moved))
-    #expect(try OutputValue.decode([String].self, from: told.output).last == "other")
+    let words = try OutputValue.decode([String].self, from: told.output)
+    #expect(words[7] == "other")
+    let span = GraphSpans(moved.operation.graph, below: parent)
+      .attempt(1, of: moved.operation.index)
+    #expect(words[8] == "\(parent.with(span: span))")
     let failed = try standIn.run("fail")
     #expect(failed.cause == .badArgument && failed.diagnostic.contains("not today"))
     #expect(try standIn.describe("three")[5] == first[5])

@@ -28,7 +28,7 @@ struct Describe: RegisteredOperation {
     if case .endpoint(let address) = context.home { home = address }
     return [
       word, context.name, "\(context.run)", home, folder, "\(getpid())", "\(left ?? -1)",
-      context.queueName,
+      context.queueName, context.traceParent.map { "\($0)" } ?? "-",
     ]
   }
 }

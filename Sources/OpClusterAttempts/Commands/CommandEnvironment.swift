@@ -26,11 +26,7 @@ extension CommandRunner {
     if !announcement.inputFiles.isEmpty {
       variables.append(("OP_INPUTS", AttemptStore.filesFolder(in: inputs)))
     }
-    if let parent = announcement.traceParent {
-      let spans = GraphSpans(operation.graph, below: parent)
-      variables.append(
-        ("TRACEPARENT", "\(parent.with(span: spans.attempt(job.run, of: operation.index)))"))
-    }
+    if let parent = job.traceParent { variables.append(("TRACEPARENT", "\(parent)")) }
     variables += job.gpuVariables
     for (key, value) in zip(command.elementKeys, values.elements) {
       variables.append((key == "item" ? "OP_ITEM" : Self.variableName(key), value))

@@ -55,6 +55,14 @@ package struct Job: Sendable {
   /// The shown number of the operation in its array.
   var shownIndex: UInt32 { template.shownIndex(of: attempt.operation) }
 
+  /// Its span in the trace of who submitted the graph.
+  var traceParent: TraceParent? {
+    announcement.traceParent.map { parent in
+      let spans = GraphSpans(attempt.operation.graph, below: parent)
+      return parent.with(span: spans.attempt(run, of: attempt.operation.index))
+    }
+  }
+
   /// The gpu variables of its processes.
   var gpuVariables: [(name: String, value: String)] { GPUVariables.of(gpus) }
 }

@@ -126,7 +126,7 @@ extension Job {
           try Folders.makeEmpty(folder)
           return folder
         }, remove: { Folders.removeTree($0) }),
-      contents: OperationContents(in: inputFolder),
+      contents: OperationContents(in: inputFolder), traceParent: traceParent,
       onProgress: say)
   }
 }

@@ -2,11 +2,11 @@
 // (G29). Bounded (G27). Pure; on the loop's thread.
 //
 // The rule is class-based queueing (S. Floyd, V. Jacobson: Link-sharing and resource management
-// models for packet networks, 1995), with the loop's time as the link and a class for each
-// principal: round robin, and a principal over its share waits only as long as it would otherwise
-// hurt another. The cost of a frame is measured while it is heard, and charged afterwards; deficit
-// round robin and start-time fair queueing would need it in advance. For principals p, q and
-// moments t₀ < t:
+// models for packet networks, 1995), with the loop's time as the link, and that of the thread that
+// prepares large messages, and a class for each principal: round robin, and a principal over its
+// share waits only as long as it would otherwise hurt another. The cost of a frame is measured
+// while it is heard, and charged afterwards; deficit round robin and start-time fair queueing would
+// need it in advance. For principals p, q and moments t₀ < t:
 //
 //   owed(p, t)    = max(0, owed(p, t₀) − share · (t − t₀)), apart for large ones, small paid first
 //   used(p, t)    = used(p, t₀) · max(0, 1 − (t − t₀) / fading)
@@ -294,8 +294,14 @@ struct FairRequestQueue {
     idleSince.map { idleBefore + (now - $0) } ?? idleBefore
   }
 
-  /// Charges the time of hearing a frame that `next` returned. What another thread does for it
-  /// costs nobody else's time.
+  /// Charges the time that another thread took to prepare a message. Where processors are few it
+  /// was missing to others, as if the loop had done it: a client that floods would have one of its
+  /// own.
+  mutating func notePreparation(_ time: Span, by holder: QuotaHolder, at now: Instant) {
+    charge(time, of: time, for: .large, to: holder, at: now)
+  }
+
+  /// Charges the time of hearing a frame that `next` returned.
   mutating func noteHearing(
     _ time: Span, of size: Size, by holder: QuotaHolder, at now: Instant
   ) {

@@ -73,11 +73,12 @@ extension CoordinatorLoop {
       case .failure(let error): drop(.client, message.peer, error.description)
       }
     }
-    let holder = message.holder
+    let (holder, preparationTime) = (message.holder, message.time)
     // The plan of what was refused, or is known, is large.
     var past = Optional(message)
     sources.preparation.free(&past)
     let now = Instant.now
+    admission.queue.notePreparation(preparationTime, by: holder, at: now)
     admission.queue.noteHearing(now - clock, of: .large, by: holder, at: now)
     clock = now
   }

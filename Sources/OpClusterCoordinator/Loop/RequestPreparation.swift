@@ -22,6 +22,7 @@ struct LargeMessage: Sendable {
 
   /// Costs what the message is large.
   func prepare() -> PreparedMessage {
+    let start = Instant.now
     let content: Result<ClientMessage, WireError>
     var submission: PreparedSubmission?
     do throws(WireError) {
@@ -35,7 +36,8 @@ struct LargeMessage: Sendable {
       content = .failure(error)
     }
     return PreparedMessage(
-      content: content, submission: submission, byteCount: bytes.count, peer: peer, holder: holder)
+      content: content, submission: submission, byteCount: bytes.count, peer: peer, holder: holder,
+      time: Instant.now - start)
   }
 }
 
@@ -56,6 +58,8 @@ struct PreparedMessage: Sendable {
   let byteCount: Int
   let peer: PeerID
   let holder: QuotaHolder
+  /// The time that preparing it took.
+  let time: Span
 }
 
 final class RequestPreparation: Sendable {

@@ -231,6 +231,8 @@ class Interpreter:
             folder=f"{self._tasks}/{folder_name}.{self._process}",
             input_folder=f"{self._scratch}/inputs/{folder_name}",
             inputs=dispatch.inputs,
+            submission_parent=template.announcement.trace_parent if template else "",
+            run=dispatch.run,
             report=lambda fraction, text: self._tell(dispatch.attempt, fraction, text),
         )
         started_at = int(time.time() * 1000)
@@ -351,7 +353,7 @@ class Interpreter:
 class Dispatch:
     """One attempt that the worker wants to have run."""
 
-    __slots__ = ("attempt", "template", "argument", "inputs")
+    __slots__ = ("attempt", "template", "argument", "inputs", "run")
 
     def __init__(
         self,
@@ -359,7 +361,9 @@ class Dispatch:
         template: int,
         argument: bytes,
         inputs: worker_pb2.DependencyInputs | None,
+        run: int,
     ) -> None:
+        self.run = run
         self.attempt = attempt
         self.template = template
         self.argument = argument
@@ -374,7 +378,11 @@ def dispatches(found: worker_pb2.Dispatches) -> list[Dispatch]:
     inputs = found.inputs if len(attempts) == 1 and found.HasField("inputs") else None
     return [
         Dispatch(
-            attempt, templates[at] if at < len(templates) else 0, arguments.get(at, b""), inputs
+            attempt,
+            templates[at] if at < len(templates) else 0,
+            arguments.get(at, b""),
+            inputs,
+            found.run[at] if at < len(found.run) else 1,
         )
         for at, attempt in enumerate(attempts)
     ]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from opcluster import calls, columns, limits
+from opcluster import calls, columns, limits, traces
 from opcluster.errors import BadCall, Cancelled, OpClusterError
 from opcluster.v1 import submission_pb2 as words
 from opcluster.v1 import worker_pb2
@@ -75,6 +75,8 @@ class RunningOperation:
         folder: str = "",
         input_folder: str = "",
         inputs: worker_pb2.DependencyInputs | None = None,
+        submission_parent: str = "",
+        run: int = 1,
         report: Callable[[float, str], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -84,8 +86,11 @@ class RunningOperation:
         self.name = name
         #: The place in its array, from 0.
         self.index = index
+        #: The number of the run, as people count: 1, and more after a retry.
+        self.run = run
         #: The address of the cluster that runs it; empty: not told.
         self.address = address
+        self._submission_parent = submission_parent
         self._folder = folder
         self._has_folder = False
         self._input_folder = input_folder
@@ -104,6 +109,13 @@ class RunningOperation:
     def is_cancelled(self) -> bool:
         """Whether it was asked to stop."""
         return self._is_cancelled
+
+    @property
+    def traceparent(self) -> str:
+        """Its span in the trace of who submitted the graph, for what it calls; empty: none."""
+        return traces.attempt_parent(
+            self._submission_parent, self.graph, self.operation, self.run
+        )
 
     @contextmanager
     def deferring_cancellation(self) -> Iterator[None]:

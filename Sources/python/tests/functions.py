@@ -36,6 +36,12 @@ def speak() -> None:
     os.system("echo from a child")
 
 
+def trace() -> list[object]:
+    """Its span and its run."""
+    running = opcluster.current_operation()
+    return [running.traceparent, running.run]
+
+
 def haunt(awaited: str, made: str) -> None:
     """Leaves a process behind that speaks when a file is there."""
     script = f"while [ ! -e {awaited} ]; do sleep 0.01; done; echo late; touch {made}"

@@ -13,7 +13,7 @@ import cloudpickle
 import pytest
 from worker_stand_in import Worker
 
-from opcluster import calls, references
+from opcluster import calls, references, traces
 from opcluster.v1 import submission_pb2 as words
 from opcluster.v1 import worker_pb2
 
@@ -44,6 +44,21 @@ def test_a_named_function_leaves_json_and_fields(worker: Worker) -> None:
     assert outputs.type_name == "python"
     assert json.loads(outputs.typed_value)["nested"] == [1, 2]
     assert dict(zip(outputs.key, outputs.value)) == {"count": "7", "name": "värde", "ok": "true"}
+
+
+def test_its_span(worker: Worker) -> None:
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    graph = worker.new_graph()
+    payload = calls.payload("functions:trace")
+    worker.begin(payload, graph=graph, trace_parent=parent, run=2)
+    span, run = json.loads(opened(worker.result()).typed_value)
+    assert run == 2 and span == traces.attempt_parent(parent, graph, 0, 2)
+    assert span.startswith(parent[:36]) and span.endswith("-01") and span != parent
+    # As the worker computes it.
+    assert traces.attempt_parent(parent, 12, 7, 2) == (
+        "00-0af7651916cd43dd8448eb211c80319c-9f91e02899d181e0-01"
+    )
+    assert json.loads(opened(worker.call(payload)).typed_value) == ["", 1]
 
 
 def test_own_files_are_used_again(tmp_path: Path) -> None:

@@ -62,6 +62,8 @@ class Worker:
         graph: int | None = None,
         index: int = 0,
         inputs: worker_pb2.DependencyInputs | None = None,
+        trace_parent: str = "",
+        run: int = 1,
     ) -> words.Attempts:
         """Sends an attempt; without a payload the template is not told."""
         number = graph or self.new_graph()
@@ -73,7 +75,8 @@ class Worker:
             conversation=CONVERSATION,
             number=self.orders,
             dispatches=worker_pb2.Dispatches(
-                attempts=attempts, template=[0], template_count=[1], inputs=inputs
+                attempts=attempts, template=[0], template_count=[1], inputs=inputs,
+                run=[run] if run != 1 else [],
             ),
         )
         if argument:
@@ -84,6 +87,7 @@ class Worker:
                 worker_pb2.TemplateAnnouncement(
                     graph=number, template=0, name="call", work=words.WORK_KIND_CALL,
                     type=words.OperationType(name="python", version=1), payload=payload,
+                    trace_parent=trace_parent,
                 )
             )
         self.channel.send(worker_pb2.CoordinatorMessage(orders=orders).SerializeToString())
