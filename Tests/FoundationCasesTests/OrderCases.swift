@@ -13,6 +13,7 @@ extension FoundationCase {
       let queue = queue(limit: 1)
       for operation in [trace.mark("1"), second, trace.mark("3")] { queue.addOperation(operation) }
       found.soon("1 and 3 run") { trace.lines == ["1", "3"] }
+      found.soon("3 leaves the queue") { queue.operationCount == 1 }
       found.stays("2 waits, alone") { trace.lines.count == 2 && queue.operationCount == 1 }
       second.cancel()
     },

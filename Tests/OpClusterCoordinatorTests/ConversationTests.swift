@@ -150,15 +150,15 @@ import Testing
     try eventually("the end of all graphs") {
       try client.graphs(Selection(graphs: .active)).isEmpty
     }
-    // Nothing follows the end of all graphs, so only a number that is asked for behind it is the
-    // last one.
+    // Only a number that is asked for behind the end of all graphs is behind all of theirs; on a
+    // busy machine the worker may be told about after it.
     guard case .pong(_, _, let last) = try client.ask(.ping) else {
       Issue.record("no pong")
       return
     }
     for follower in followers {
       try follower.read(through: last)
-      #expect(follower.sequences == Array((follower.sequences[0])...last))
+      #expect(follower.sequences.filter { $0 <= last } == Array(follower.sequences[0]...last))
     }
     #expect(followers[0].sequences.first == 1)
     #expect(followers[1].sequences.first == 151)

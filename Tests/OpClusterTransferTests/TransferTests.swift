@@ -84,7 +84,7 @@ import Testing
     full.grant([content], to: reader)
     #expect(reader.fetch(content, from: [empty, full]) == nil)
     #expect(try reader.bytes(of: content) == bytes)
-    let hasty = try Reader(patience: .milliseconds(300))
+    let hasty = try Reader(patience: .seconds(4))
     let nowhere = StoredContent(digest: ContentHash.digest(of: someBytes(9)), size: 9)
     empty.grant([nowhere], to: hasty)
     #expect(hasty.fetch(nowhere, from: [empty]) == .absent)
