@@ -94,7 +94,7 @@ struct Haunt: RegisteredOperation {
 
   func main(_ context: OperationContext) async throws -> Int {
     let script = "while [ ! -e '\(awaits)' ]; do sleep 0.01; done; echo late; touch '\(file)'"
-    guard startShell(script) else { throw Refused() }
+    guard startShell("(\(script)) &") else { throw Refused() }
     return Int(getpid())
   }
   struct Refused: Error {}

@@ -79,7 +79,7 @@ public final class StandardStreams: Sendable {
   /// Files that are this process's own; what an owner wrote there, another process moves away. nil:
   /// the files of each owner are made where they stay.
   private let own: (output: String, error: String)?
-  /// The own files, by the number of their stream.
+  /// The own files, open to look at, by the number of their stream.
   private let files = Mutex<[Int32: Int32]>([:])
 
   public init(own: (output: String, error: String)?) { self.own = own }
@@ -90,35 +90,33 @@ public final class StandardStreams: Sendable {
   /// with mode 0600.
   public func open(output: String, error: String) {
     if let own {
-      fflush(nil)
-      for (number, path) in [(Int32(1), own.output), (2, own.error)] {
-        if let file = file(number, path) { dup2(file, number) }
-      }
+      let streams = [(Int32(1), own.output), (2, own.error)]
+      for (number, path) in streams { look(at: path, number) }
+      Self.redirect(streams, O_WRONLY | O_APPEND | O_NOFOLLOW)
     } else {
       Self.redirect([(1, output), (2, error)], O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW)
     }
   }
 
-  /// Drops from now on what is written. Own files to which processes may still write that the owner
-  /// has left behind are given up.
+  /// Drops from now on what is written. Own files that processes have open which the owner has left
+  /// behind are given up.
   public func close() {
     Self.redirect([(1, "/dev/null"), (2, "/dev/null")], O_WRONLY)
-    guard own != nil, Self.hasChildren else { return }
-    for file in files.withLock({ $0.values }) where Self.isEmpty(file) { fchmod(file, 0) }
+    for file in files.withLock({ $0.values }) where Self.isEmpty(file) && !Self.isAtRest(file) {
+      fchmod(file, 0)
+    }
   }
 
-  /// The open file of a stream. A new one is there where the last owner has used the former one.
-  private func file(_ number: Int32, _ path: String) -> Int32? {
+  /// Keeps an own file open to look at. A new one is there where the last owner used the former
+  /// one.
+  private func look(at path: String, _ number: Int32) {
     files.withLock { files in
       if let file = files[number] {
-        if Self.isEmpty(file) { return file }
+        if Self.isEmpty(file) { return }
         Glibc.close(file)
-        files[number] = nil
       }
-      let file = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
-      guard file >= 0 else { return nil }
-      files[number] = file
-      return file
+      let file = unsafe Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+      files[number] = file >= 0 ? file : nil
     }
   }
 
@@ -136,10 +134,14 @@ public final class StandardStreams: Sendable {
     }
   }
 
-  /// Whether this process has children, ended ones that nobody has waited for among them.
-  private static var hasChildren: Bool {
-    waitid(P_ALL, 0, nil, WEXITED | WNOHANG | WNOWAIT) >= 0
+  /// Whether nobody has a file open for writing: then the kernel grants a lease on it. Children
+  /// alone would not tell: a shell leaves what it runs in the background to others.
+  private static func isAtRest(_ file: Int32) -> Bool {
+    fcntl(file, setLease, Int32(F_RDLCK)) == 0 && fcntl(file, setLease, Int32(F_UNLCK)) == 0
   }
+
+  /// `F_SETLEASE` of Linux, which the module of the C library leaves out.
+  private static let setLease: Int32 = 1_024
 }
 
 extension OperationEnvironment {

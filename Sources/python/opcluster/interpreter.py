@@ -7,6 +7,7 @@ what comes: the only thing that may come then is a cancellation, or the end of t
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -102,31 +103,31 @@ class Streams:
 
     def redirect(self, path: str) -> None:
         """Appends both to own files, or those of an attempt, ``path`` with .out and .err."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         for number, suffix in ((1, ".out"), (2, ".err")):
             if self._beginning is not None:
-                os.dup2(self._own_file(number, self._beginning + suffix), number)
-                continue
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            file = os.open(path + suffix, flags, 0o600)
+                own = self._beginning + suffix
+                self._look_at(number, own)
+                file = os.open(own, flags)
+            else:
+                file = os.open(path + suffix, flags | os.O_CREAT, 0o600)
             os.dup2(file, number)
             os.close(file)
 
-    def _own_file(self, number: int, path: str) -> int:
-        """The open file; a new one is there where the last attempt has used the former one."""
+    def _look_at(self, number: int, path: str) -> None:
+        """Keeps an own file open to look at; a new one is there where the former one was used."""
         file = self._own.get(number)
         if file is not None:
             if is_empty(file):
-                return file
+                return
             del self._own[number]
             os.close(file)
-        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
-        self._own[number] = file
-        return file
+        self._own[number] = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
 
     def restore(self) -> None:
         """Writes out what is buffered, and drops what comes from now on.
 
-        Own files to which processes may still write that the attempt has left are given up.
+        Own files that processes have open which the attempt has left are given up.
         """
         for stream in (sys.stdout, sys.stderr):
             try:
@@ -135,8 +136,8 @@ class Streams:
                 pass
         os.dup2(self._null, 1)
         os.dup2(self._null, 2)
-        if self._own and has_children():
-            for file in filter(is_empty, self._own.values()):
+        for file in self._own.values():
+            if is_empty(file) and not is_at_rest(file):
                 os.fchmod(file, 0)
 
 
@@ -146,11 +147,15 @@ def is_empty(file: int) -> bool:
     return state.st_size == 0 and state.st_nlink == 1
 
 
-def has_children() -> bool:
-    """Whether this process has children, ended ones that nobody has waited for among them."""
+def is_at_rest(file: int) -> bool:
+    """Whether nobody has a file open for writing: then the kernel grants a lease on it.
+
+    Children alone would not tell: a shell leaves what it runs in the background to others.
+    """
     try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError:
         return False
     return True
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -45,7 +44,7 @@ def trace() -> list[object]:
 def haunt(awaited: str, made: str) -> None:
     """Leaves a process behind that speaks when a file is there."""
     script = f"while [ ! -e {awaited} ]; do sleep 0.01; done; echo late; touch {made}"
-    subprocess.Popen(["sh", "-c", script])
+    os.system(f"({script}) &")
 
 
 def say(word: str, made: str, awaited: str) -> None:
