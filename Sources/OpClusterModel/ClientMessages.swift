@@ -243,16 +243,20 @@ public enum ClientReply: Hashable, Sendable {
   case reusable(OperationRuns, skipped: OperationRuns)
 }
 
-/// The number of operations per state, in the order of `StateWord.allCases`.
+/// The number of operations per state. Without memory of its own: a graph may have 200,000 stages.
 public struct StateCounts: Hashable, Sendable {
-  public private(set) var counts: [UInt32]
-  public init() { counts = Array(repeating: 0, count: StateWord.allCases.count) }
+  /// By the position of the state; those beyond the last state stay 0.
+  private var lanes = SIMD16<UInt32>()
+  public init() {}
   public subscript(word: StateWord) -> UInt32 {
-    get { counts[word.position] }
-    set { counts[word.position] = newValue }
+    get { lanes[word.position] }
+    set { lanes[word.position] = newValue }
   }
+  /// In the order of `StateWord.allCases`.
+  public var counts: [UInt32] { StateWord.allCases.map { self[$0] } }
   public mutating func add(_ other: StateCounts) {
-    for at in counts.indices { counts[at] = counts[at].saturatingAdd(other.counts[at]) }
+    let sum = lanes &+ other.lanes
+    lanes = sum.replacing(with: .max, where: sum .< lanes)
   }
   public var total: UInt32 { counts.reduce(0) { $0.saturatingAdd($1) } }
   public var finished: UInt32 {

@@ -88,13 +88,13 @@ public enum Limits {
   /// Graphs of which one turn cancels operations for one request.
   public static let graphsCancelledPerTurn = 512
   /// Operations that it cancels then, as far as they change one by one.
-  public static let operationsCancelledPerTurn = 8_192
+  public static let operationsCancelledPerTurn = 4_096
   /// Graphs that it looks at for that.
   public static let graphsSoughtPerTurn = 8_192
   /// Graphs that one turn suspends or resumes for one request.
-  public static let graphsSuspendedPerTurn = 16_384
+  public static let graphsSuspendedPerTurn = 8_192
   /// What one turn does for the ends of operations: ends, edges of theirs (`EndSteps`).
-  public static let endStepsPerTurn: UInt32 = 16_384
+  public static let endStepsPerTurn: UInt32 = 8_192
   /// Requests at once that need several such turns; each holds what it has still to reach.
   public static let requestsInParts = 16
   /// Those of one key that may change its own graphs alone.

@@ -117,6 +117,26 @@ import Testing
     #expect(most < 200, "\(most) steps")
   }
 
+  // A worker with much room, of which no operation may have more than a little, counts for none
+  // that needs more. (Found by tampered hellos, seed 4003.)
+  @Test(.checks("S61", "G29")) func aWorkerOfSmallPartsDoesNotCount() {
+    var world = World()
+    world.join("w1", cpus: 4)
+    var parts = FakeWorker(name: "w2", session: WorkerSession(2), peer: PeerID(200))
+    parts.capacity.cpus = ResourceAmount(64)
+    parts.largest = Resources(cpus: ResourceAmount(1), memoryBytes: 1 << 32)
+    world.workers.append(parts)
+    world.greet(1)
+    for (cpus, expected) in [(Int64(1), UInt32(2)), (2, 1), (5, 0)] {
+      world.ask(.submit(distinct(1, cpus: cpus)))
+      let graphs = world.scheduler.graphs
+      let demand = graphs[graphs.numbers.last ?? 0].demandClass(of: 0)
+      var steps = 0
+      #expect(world.scheduler.countEligible(demand, &steps) == expected, "\(cpus) cpus")
+    }
+    #expect(world.brokenInvariant == nil)
+  }
+
   // Demands go with the graphs that made them, and what was in line with them.
   @Test(.checks("G29")) func demandsAreForgottenWithTheirGraphs() {
     var world = World()

@@ -34,7 +34,7 @@ import Testing
     world.report(worker)
     #expect(outcomes(world) == [.failed, nil, .cancelled, nil])
     #expect(world.workers[worker].cancels.isEmpty)
-    #expect(world.scheduler.graphs[1].reason(of: 2) == .failurePolicy)
+    #expect(world.scheduler.graphs[1].reasons[2] == .failurePolicy)
     #expect(!world.scheduler.graphs[1].failurePolicyTookEffect)
     #expect(world.replayed().snapshot() == world.scheduler.snapshot())
     #expect(world.brokenInvariant == nil)

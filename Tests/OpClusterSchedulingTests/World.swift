@@ -13,6 +13,8 @@ struct FakeWorker {
   var capacity = Resources(cpus: ResourceAmount(2), memoryBytes: 1 << 32)
   var types: [OperationType] = [OperationType(name: "noop"), OperationType(name: "sleep")]
   var labels: [Label] = []
+  /// The most that one operation may have; nil: all.
+  var largest: Resources?
   var conversation: Conversation?
   /// How far the coordinator's log was told to it.
   var known: HistoryMark?
@@ -195,6 +197,7 @@ struct World {
       executing: worker.executing + worker.outbox.compactMap(\.endedAttempt))
     hello.known = worker.known
     hello.labels = worker.labels
+    hello.largest = worker.largest
     hello.store = worker.store
     return .worker(worker.peer, .hello(hello))
   }

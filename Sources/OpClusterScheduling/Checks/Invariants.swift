@@ -3,6 +3,7 @@
 // the same thing counted anew. A new counter of the state gets its line here. `ShadowLedger` in
 // OpClusterSimulation judges what observers see, without knowing any state.
 
+import DequeModule
 import OpClusterModel
 
 extension Scheduler {
@@ -314,7 +315,7 @@ extension Scheduler {
     if cell.phase == .executing { queueTotals[queue, default: QueueTotals()].executing += 1 }
     if cell.worker == 0 { return }
     queueTotals[queue, default: QueueTotals()].inFlight += 1
-    let demandClass = classes[graph.stages[stage].demandClass].demandClass
+    let demandClass = classes[graph.demandClass(of: stage)].demandClass
     let demand = demandClass.demand.cpus.tenThousandths
     workerTotals[cell.worker, default: WorkerTotals()].cpus += demand
     if cell.isAssigned {

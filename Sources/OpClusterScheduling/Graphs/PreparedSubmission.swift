@@ -34,7 +34,9 @@ public struct PreparedSubmission: Sendable {
     contentHash = isHashed ? submission.contentHash : 0
     do throws(Refusal) {
       let edges = try SubmissionChecks(submission).run()
-      let plan = GraphPlan(submission, edges, pageBits: pageBits)
+      let plan = GraphPlan(
+        submission, edges, pageBits: pageBits,
+        demandsAtOnce: LaterStages.demandsAtOnce(Limits.endStepsPerTurn))
       outline = plan.outline
       self.plan = plan
       refusal = nil

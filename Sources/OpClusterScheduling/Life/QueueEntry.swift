@@ -1,5 +1,6 @@
 // Admits operations to a queue: declared ones (S25, S28), and ones that come from another queue.
 
+import DequeModule
 import OpClusterModel
 
 extension Scheduler {

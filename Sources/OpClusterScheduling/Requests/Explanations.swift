@@ -27,7 +27,7 @@ extension Scheduler {
     let cell = graphs[graph].cell(id.index)
     let stage = graphs[graph].stageNumber(of: id.index)
     var lines: [Explanation.Line] = []
-    if cell.isCancelled, let reason = graphs[graph].reason(of: id.index) {
+    if cell.isCancelled, let reason = graphs[graph].reasons[id.index] {
       lines.append(.init(reason.sentence(hasEnded: false) { state.shown($0) }))
     }
     if cell.isTimed, let left = timeLeft(id.graph, stage, at: now) {
@@ -92,6 +92,9 @@ extension Scheduler {
             "it waits for \(graph)/\(from.template.name): "
               + "\(from.unfinished) of \(from.template.count) have not ended"))
       }
+    }
+    if lines.isEmpty, graphs[graph].stages[stage].gates > 0, hasPendingEnds {
+      lines.append(.init("its graph is very large, and is yet being taken in"))
     }
     let cell = graphs[graph].cell(id.index)
     if cell.isImpossible {
@@ -170,6 +173,8 @@ extension Scheduler {
   /// Whether none of the workers that stay could run it. Silent, absent or resting workers count
   /// by what they could run: they will return or be lost. Visits each worker.
   private func isUnplaceable(_ id: OperationID) -> Bool {
+    let graph = id.graph.number
+    if graphs[graph].lacksDemandClass(of: graphs[graph].stageNumber(of: id.index)) { return false }
     let staying = workers.numbers.filter { !workers[$0].isDraining }
     let outOfReach = workersWithoutReach(of: id)
     return !requirements(of: id).isInside && !staying.isEmpty

@@ -140,7 +140,7 @@ extension Scheduler {
     row.isFinished = cell.phase == .finished
     row.isCancelled = cell.isCancelled
     row.outcome = cell.ending.outcome
-    row.reason = graph.reason(of: id.index)
+    row.reason = graph.reasons[id.index]
     let queue = graph.queue(of: id.index, stage: number).number
     // A queue may be removed before the graph whose operations ended in it.
     row.queue = queues.contains(queue) ? queues[queue].settings.name : ""

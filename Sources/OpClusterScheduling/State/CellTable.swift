@@ -62,6 +62,17 @@ struct CellTable: Sendable {
     return page[page.count == 1 ? 0 : Int(index & (pageSize - 1))]
   }
 
+  /// Appends the endings of the page that begins with `index`, of which each operation has a cell
+  /// of its own; returns the beginning of the next page.
+  func appendEndings(ofPage index: UInt32, to endings: inout [UInt8]) -> UInt32 {
+    let page = pages[Int(index >> pageBits)]
+    let first = endings.count
+    // Made room for at once: to append a million one by one takes several times as long.
+    endings.append(contentsOf: repeatElement(0, count: page.count))
+    for at in page.indices { endings[first + at] = page[at].ending.rawValue }
+    return index + UInt32(page.count)
+  }
+
   /// Changes an own cell.
   @inline(__always)
   @discardableResult
@@ -131,6 +142,11 @@ struct CellTable: Sendable {
     !range.isEmpty && range.lowerBound & (pageSize - 1) == 0
       && (range.upperBound & (pageSize - 1) == 0 || range.upperBound == count)
   }
+
+  var pageCount: Int { pages.count }
+
+  /// Frees pages of a table that nobody needs any more.
+  mutating func removeLastPages(_ count: Int) { pages.removeLast(min(pages.count, count)) }
 
   /// The number of stored cells.
   var cellCount: Int { pages.reduce(0) { $0 + $1.count } }

@@ -156,11 +156,11 @@ struct ClassTree: Sendable {
     fileprivate var leastAwake: DemandAmounts
   }
 
-  private var nodes: [Node] = []
+  private var nodes = PagedArray<Node>()
   private var freeNodes: [Int32] = []
   private var root: Int32 = -1
   /// The node of each class. Looked up, never iterated.
-  private var numbers: [Int: Int32] = [:]
+  private var numbers = PartitionedDictionary<Int, Int32>()
   /// Nodes that were set aside; some may have returned since.
   private var aside: [Int32] = []
   private var resting: [Int32] = []
@@ -307,7 +307,8 @@ struct ClassTree: Sendable {
 
   /// Calls `body` for every run with the class of its node, in unspecified order.
   func forEachRun(_ body: (ReadyRun, LineClass) -> Void) {
-    for node in nodes where node.home != .free {
+    nodes.forEach { node in
+      if node.home == .free { return }
       for run in node.runs.unordered { body(run, node.demandClass) }
     }
   }
@@ -318,7 +319,8 @@ struct ClassTree: Sendable {
   func forEachRun(
     everyOther apart: Int, _ passed: inout Int, _ body: (ReadyRun, LineClass) -> Void
   ) {
-    for node in nodes where node.home != .free {
+    nodes.forEach { node in
+      if node.home == .free { return }
       let runs = node.runs.unordered
       var at = (apart - passed % apart) % apart
       while at < runs.count {

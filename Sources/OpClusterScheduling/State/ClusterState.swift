@@ -52,7 +52,7 @@ struct ClusterState: Sendable {
   var failedGraphs: [GraphID] = []
   /// Queues whose count may have changed in this turn, each once.
   var dirtyQueues: [UInt32] = []
-  var retiredStages = RetiredStages()
+  var retired = RetiredParts()
   /// Queues whose lines must be swept.
   var crowdedQueues: [UInt32] = []
 

@@ -66,6 +66,12 @@ struct DemandKind: Hashable, Sendable {
   }
 }
 
+/// A demand class, and the number of stages that use it.
+struct StagesOfDemand: Sendable {
+  var demandClass: DemandClass
+  var stages: Int
+}
+
 struct DemandClasses: Sendable {
   struct Entry: Sendable {
     var demandClass: DemandClass
@@ -81,7 +87,7 @@ struct DemandClasses: Sendable {
     var classes: Int
   }
 
-  private var entries: [Entry] = []
+  private var entries = PagedArray<Entry>()
   private var freeSlots: [Int] = []
   private var kinds: [KindEntry] = []
   private var freeKinds: [Int] = []
@@ -94,7 +100,7 @@ struct DemandClasses: Sendable {
   /// The number of living kinds of each bit.
   private var kindsOfBit: [Int] = Array(repeating: 0, count: 64)
   // Looked up, never iterated
-  private var numbers: [DemandClass: Int] = [:]
+  private var numbers = PartitionedDictionary<DemandClass, Int>()
   private var kindNumbers: [DemandKind: Int] = [:]
   private var lastSerial: UInt64 = 0
   /// The latest look-up: most graphs equal the one before them.
@@ -200,7 +206,10 @@ struct DemandClasses: Sendable {
     entries[number].demandClass.demand = .none
     freeSlots.append(number)
     release(kind: kind)
-    if numbers.isEmpty { (entries, freeSlots) = ([], []) }
+    if numbers.isEmpty {
+      entries = PagedArray()
+      freeSlots = []
+    }
   }
 
   private mutating func release(kind slot: Int) {

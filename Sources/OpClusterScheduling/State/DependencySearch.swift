@@ -1,6 +1,7 @@
 // What an operation waits for, directly or indirectly, and whether a late edge would close a cycle
 // (S32, S33).
 
+import DequeModule
 import OpClusterModel
 
 /// Goes from an operation to what it waits for, nearest first. A step for each operation and edge;

@@ -1,6 +1,7 @@
 // What waits for an operation, directly or indirectly: by dependencies on operations and on stages,
 // and by barriers (S33).
 
+import DequeModule
 import OpClusterModel
 
 /// The operations that a search has reached, each with the one from which it was reached.

@@ -22,9 +22,7 @@ struct Graph: Blankable {
   var stagesApart: [Int] = []
   /// The queue of each reference of the submission.
   var queues: [QueueID] = []
-  /// The demand classes of its stages, with the number of stages of each, so that a graph of many
-  /// leaves without a look at each; empty if it has few.
-  var demandClasses: [(number: Int, stages: Int)] = []
+  var demandClasses = UsedDemandClasses()
   var cells: CellTable
   /// The dependents of each operation.
   var dependents: EdgeTable
@@ -66,8 +64,7 @@ struct Graph: Blankable {
   /// By page: when its operations became ready together, if they did; empty: of none. The times of
   /// single operations are in `ClusterState.timestamps`. Not durable, and only for people.
   var readyTimes: [WallTime] = []
-  /// The reasons of cancellations, newest last; only for people.
-  var reasons: [ReasonRun] = []
+  var reasons: ReasonTable
   /// The queues that belong to the graph and are removed with it.
   var ownQueues: [QueueID] = []
   var unfinished: UInt32
@@ -159,11 +156,6 @@ struct Graph: Blankable {
     if !avoided.isEmpty { avoided[span.first] = nil }
     endPause(of: span.first)
   }
-  struct ReasonRun: Sendable {
-    var first: UInt32
-    var count: UInt32
-    var reason: CancelReason
-  }
 
   var operationCount: UInt32 { cells.count }
 
@@ -243,7 +235,21 @@ struct Graph: Blankable {
 
   @inline(__always)
   func queue(of index: UInt32, stage: Int) -> QueueID {
-    enqueuedIn.isEmpty ? stages[stage].queue : enqueuedIn[index]?.queue ?? stages[stage].queue
+    enqueuedIn.isEmpty ? queue(ofStage: stage) : enqueuedIn[index]?.queue ?? queue(ofStage: stage)
+  }
+
+  /// The queue of a stage's elements, but for those that were moved.
+  @inline(__always)
+  func queue(ofStage stage: Int) -> QueueID { queues[Int(stages[stage].template.queue)] }
+
+  /// The demand class of a stage: the interned properties that decide which workers fit. Expects
+  /// that it has been taken in, as it has if a gate of the stage ever opened.
+  @inline(__always)
+  func demandClass(of stage: Int) -> Int { demandClasses[stages[stage].demandPosition] }
+
+  /// Whether the class of a stage comes in a later turn (`LaterStages`).
+  func lacksDemandClass(of stage: Int) -> Bool {
+    stages[stage].demandPosition >= demandClasses.count
   }
 
   /// `12/align/3`, or `12/align`.
@@ -252,20 +258,6 @@ struct Graph: Blankable {
     return StageName(graph: id, name: stage.template.name).path(
       element: stage.template.isArray
         ? stage.template.shownIndex(ofElement: stage.element(index)) : nil)
-  }
-
-  func reason(of index: UInt32) -> CancelReason? {
-    reasons.last { $0.first <= index && index < $0.first + $0.count }?.reason
-  }
-
-  mutating func noteReason(_ reason: CancelReason, of index: UInt32, count: UInt32 = 1) {
-    if let last = reasons.indices.last, reasons[last].reason == reason,
-      reasons[last].first + reasons[last].count == index
-    {
-      reasons[last].count += count
-    } else {
-      reasons.append(ReasonRun(first: index, count: count, reason: reason))
-    }
   }
 
   /// Calls `body` for every dependency on a single operation, in order of addition. Dependencies on
@@ -292,6 +284,7 @@ extension Graph {
       id: GraphID(0), submission: GraphSubmission(name: ""), fingerprint: 0,
       submittedAt: .unknown, basePlace: 0, stages: [], cells: CellTable(count: 0),
       dependents: EdgeTable(), dependencies: EdgeTable(), changes: PlaceTable(pageBits: 0),
-      enqueuedIn: PlaceTable(pageBits: 0), unfinished: 0, isSuspended: false)
+      enqueuedIn: PlaceTable(pageBits: 0), reasons: ReasonTable(count: 0, pageBits: 0),
+      unfinished: 0, isSuspended: false)
   }
 }

@@ -40,9 +40,9 @@ extension Graph {
     var (queue, name) = (QueueID?.none, "")
     for at in stages.indices {
       // Neighbours are mostly of one queue, which is not looked up for each.
-      if stages[at].queue != queue {
-        queue = stages[at].queue
-        name = queueName(stages[at].queue)
+      if self.queue(ofStage: at) != queue {
+        queue = self.queue(ofStage: at)
+        name = queueName(self.queue(ofStage: at))
       }
       outlines.append(stages[at].outline(queue: name))
     }
@@ -80,7 +80,9 @@ extension GraphSubmission {
   ///
   /// - Parameter counts: The states of each stage's operations; a stage beyond them has none.
   package func structure(_ row: GraphRow, counts: [StateCounts]) -> GraphStructure {
-    var graph = GraphPlan(self, pageBits: CellTable.usualPageBits).graph
+    var graph = GraphPlan(
+      self, pageBits: CellTable.usualPageBits, demandsAtOnce: .max
+    ).graph
     for at in graph.stages.indices {
       graph.stages[at].counts = at < counts.count ? counts[at] : StateCounts()
     }

@@ -6,17 +6,21 @@
 import OpClusterModel
 
 struct GraphPlan: Sendable {
-  /// The graph without number, time, place in line and queues. Until it is placed, the queue of a
-  /// stage is the position of its reference in the submission, and its demand class a position in
-  /// `demands`.
+  /// The graph without number, time, place in line, queues and demand classes.
   var graph: Graph
-  /// The demand classes of its stages, each once, and the number of stages of each.
-  private(set) var demands: [(demandClass: DemandClass, stages: Int)] = []
+  /// The demand classes of its stages, each once, and the number of stages of each; a stage names
+  /// the position of its own.
+  private(set) var demands: [StagesOfDemand] = []
   /// What its queues count when it joins them.
   private(set) var joinings: [Joining] = []
-  /// The stages with elements that wait for no other stage, ascending.
+  /// The stages with elements that wait for nothing in the graph, ascending.
   private(set) var openings: [Opening] = []
   private(set) var outline = Outline()
+  /// How many of its demand classes the graph takes in when it is placed,
+  let demandsAtOnce: Int
+  /// and the stages of the others, ascending: they have one gate more, until a later turn takes in
+  /// their class (`LaterStages`).
+  private(set) var laterStages: [Int] = []
 
   /// What admission asks about.
   struct Outline: Sendable {
@@ -56,7 +60,7 @@ struct GraphPlan: Sendable {
     var isBarrier: Bool
   }
 
-  /// Neighbouring stages that wait for no other.
+  /// Neighbouring stages with elements that wait for nothing in the graph.
   struct Opening: Sendable {
     var stages: Range<Int>
     /// Whether they are alike, and nothing but a barrier can keep them from being ready: then they
@@ -66,7 +70,11 @@ struct GraphPlan: Sendable {
 
   /// Expects a submission whose indices are within bounds, as `SubmissionChecks` finds out. Costs
   /// templates, edges and operations with own edges, not plain array elements.
-  init(_ submission: GraphSubmission, _ edges: TemplateEdges, pageBits: UInt32) {
+  init(
+    _ submission: GraphSubmission, _ edges: TemplateEdges, pageBits: UInt32,
+    demandsAtOnce: Int
+  ) {
+    self.demandsAtOnce = demandsAtOnce
     let lowered = LoweredEdges(submission, edges)
     let count = UInt32(submission.operationCount)
     graph = Graph(
@@ -74,7 +82,8 @@ struct GraphPlan: Sendable {
       submittedAt: .unknown, basePlace: 0, stages: [],
       cells: CellTable(count: count, pageBits: pageBits), dependents: lowered.dependents,
       dependencies: lowered.dependencies, changes: PlaceTable(pageBits: pageBits),
-      enqueuedIn: PlaceTable(pageBits: pageBits), unfinished: count,
+      enqueuedIn: PlaceTable(pageBits: pageBits),
+      reasons: ReasonTable(count: count, pageBits: pageBits), unfinished: count,
       isSuspended: submission.isSuspended)
     if !submission.failureScopes.isEmpty {
       graph.scopeFailures = submission.failureScopes.map { _ in 0 }
@@ -99,8 +108,14 @@ struct GraphPlan: Sendable {
     findOpenings(submission)
   }
 
-  init(_ submission: GraphSubmission, pageBits: UInt32) {
-    self.init(submission, TemplateEdges(submission), pageBits: pageBits)
+  init(_ submission: GraphSubmission, pageBits: UInt32, demandsAtOnce: Int) {
+    self.init(
+      submission, TemplateEdges(submission), pageBits: pageBits, demandsAtOnce: demandsAtOnce)
+  }
+
+  /// Whether it is the same as one for another number of demand classes at once.
+  func isFor(demandsAtOnce other: Int) -> Bool {
+    other == demandsAtOnce || demands.count <= min(other, demandsAtOnce)
   }
 
   // MARK: - Stages
@@ -121,10 +136,15 @@ struct GraphPlan: Sendable {
       pristine.phase = submission.isDeclaredOnly ? .declared : .waiting
       if template.isHeld { pristine.flags.insert(.held) }
       var stage = Stage(
-        template: template, firstIndex: first, queue: QueueID(template.queue),
-        demandClass: demandNumbers.number(of: template, &demands), pristine: pristine,
+        template: template, firstIndex: first,
+        demandPosition: demandNumbers.number(of: template, &demands), pristine: pristine,
         unfinished: template.count)
       stage.counts[pristine.word] = template.count
+      // Whether a declared operation is ready is not told anew when its gate opens.
+      if stage.demandPosition >= demandsAtOnce, !submission.isDeclaredOnly {
+        stage.gates = 1
+        laterStages.append(at)
+      }
       graph.stages.append(stage)
       queues.count(template, from: first, &joinings)
       first += template.count
@@ -150,8 +170,7 @@ struct GraphPlan: Sendable {
 
 extension GraphPlan {
   private mutating func findOpenings(_ submission: GraphSubmission) {
-    for at in graph.stages.indices
-    where graph.stages[at].gates == 0 && graph.stages[at].template.count > 0 {
+    for at in graph.stages.indices where graph.mayOpen(stage: at) {
       let isPlain = graph.isPlain(stage: at)
       if isPlain, let last = openings.last, last.isPlain, last.stages.upperBound == at,
         graph.standTogether(at - 1, at)
@@ -165,6 +184,22 @@ extension GraphPlan {
 }
 
 extension Graph {
+  /// Whether a stage without gates has elements that are not known to be blocked by others. A short
+  /// step for each element that is.
+  fileprivate func mayOpen(stage: Int) -> Bool {
+    if stages[stage].gates > 0 { return false }
+    var index = stages[stage].firstIndex
+    let end = stages[stage].indices.upperBound
+    while index < end {
+      guard cells.hasPage(of: index) else { return true }
+      let open = cells.firstUnblocked(from: index, before: end)
+      let next = cells.pageBoundary(after: index, before: end)
+      if open < next { return true }
+      index = next
+    }
+    return false
+  }
+
   /// Whether all elements of a stage without gates become ready with it, unless a barrier is ahead.
   fileprivate func isPlain(stage: Int) -> Bool {
     stages[stage].pristine.phase == .waiting && stages[stage].pristine.blockers == 0
@@ -175,8 +210,8 @@ extension Graph {
 
   /// Whether two stages stand in the same line, in the same class and level.
   fileprivate func standTogether(_ one: Int, _ other: Int) -> Bool {
-    stages[one].queue == stages[other].queue
-      && stages[one].demandClass == stages[other].demandClass
+    stages[one].template.queue == stages[other].template.queue
+      && stages[one].demandPosition == stages[other].demandPosition
       && stages[one].template.priority == stages[other].template.priority
   }
 }
@@ -189,7 +224,7 @@ private struct DemandNumbers {
   private var last: (demand: Resources, requirements: [LabelRequirement], work: Work, number: Int)?
 
   mutating func number(
-    of template: OperationTemplate, _ known: inout [(demandClass: DemandClass, stages: Int)]
+    of template: OperationTemplate, _ known: inout [StagesOfDemand]
   ) -> Int {
     if let last, last.demand == template.demand, last.work == template.work,
       last.requirements == template.requirements
@@ -202,7 +237,7 @@ private struct DemandNumbers {
     let number = numbers[demandClass] ?? known.count
     if number == known.count {
       if number > 0 { numbers[demandClass] = number }
-      known.append((demandClass, 0))
+      known.append(StagesOfDemand(demandClass: demandClass, stages: 0))
     }
     known[number].stages += 1
     last = (template.demand, template.requirements, template.work, number)

@@ -31,7 +31,7 @@ struct LivingGraphView: GraphView {
   func stage(named name: String, from start: Int) -> Int? {
     living.stageNames.stage(named: name, from: start, in: living.stages)
   }
-  func queueName(of stage: Int) -> String { name(of: living.stages[stage].queue) }
+  func queueName(of stage: Int) -> String { name(of: living.queue(ofStage: stage)) }
 
   func state(of index: UInt32) -> StateWord { living.cell(index).word }
   func mayHave(_ states: [StateWord], stage: Int) -> Bool {

@@ -45,7 +45,7 @@ extension ClusterState {
 
   /// Gives a stage a demand class of its own; returns its number.
   mutating func separate(_ stage: Int, of graph: UInt32, as first: OperationID) -> Int {
-    let own = classes.use(graphs[graph].stages[stage].demandClass, aloneBy: first)
+    let own = classes.use(graphs[graph].demandClass(of: stage), aloneBy: first)
     graphs[graph].stages[stage].ownClass = own
     graphs[graph].stagesApart.append(stage)
     return own

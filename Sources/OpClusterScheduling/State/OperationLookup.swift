@@ -54,7 +54,7 @@ extension ClusterState {
       let stage = graphs[graph].stageNumber(of: first)
       let part = rest.clamped(to: graphs[graph].stages[stage].indices)
       rest = part.upperBound..<rest.upperBound
-      if graphs[graph].enqueuedIn.isEmpty, graphs[graph].stages[stage].queue != queue { continue }
+      if graphs[graph].enqueuedIn.isEmpty, graphs[graph].queue(ofStage: stage) != queue { continue }
       graphs[graph].forEachSpan(in: part) { span in
         guard graphs[graph].queue(of: span.first, stage: stage) == queue else { return }
         let phase = graphs[graph].cell(span.first).phase

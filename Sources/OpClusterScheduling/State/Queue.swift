@@ -1,5 +1,6 @@
 // One queue: its settings, its counts, its line and its barriers.
 
+import DequeModule
 import HeapModule
 import OpClusterModel
 
@@ -24,7 +25,7 @@ struct Queue: Watchable {
   var barrierCount: UInt32 = 0
   /// The parts between barriers, oldest first; the last segment is open. One segment without
   /// barriers.
-  var segments: [Segment] = [Segment()]
+  var segments: Deque<Segment> = [Segment()]
   /// Cancelled operations that finish when the queue resumes (S75).
   var cancelledMembers: Heap<OperationSpan> = []
 
@@ -89,12 +90,15 @@ struct Queue: Watchable {
     barrierCount += 1
   }
 
-  /// Removes a barrier and merges the segments on both sides. Returns the runs that no barrier
-  /// blocks any more.
-  mutating func removeBarrier(_ operation: OperationID) -> [ParkedRun] {
-    guard let at = segments.firstIndex(where: { $0.barrier?.operation == operation }) else {
-      return []
-    }
+  /// Removes a barrier and merges the segments on both sides; `moved` counts the segments before it
+  /// or behind it, whichever are fewer. Returns the runs that no barrier blocks any more. Costs
+  /// `moved`, and a logarithm of the barriers.
+  mutating func removeBarrier(
+    _ operation: OperationID, place: UInt64, moved: inout Int
+  ) -> [ParkedRun] {
+    let at = segment(of: place)
+    guard segments[at].barrier?.operation == operation else { return [] }
+    moved = min(at, segments.count - at)
     barrierCount -= 1
     let behind = segments.remove(at: at + 1)
     segments[at].unfinished += behind.unfinished

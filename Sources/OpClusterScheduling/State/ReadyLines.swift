@@ -91,7 +91,7 @@ extension ClusterState {
   /// worker failed to start this operation, else the common one.
   func classInLine(_ graph: UInt32, _ stage: Int, _ index: UInt32) -> Int {
     guard let own = graphs[graph].stages[stage].ownClass, graphs[graph].unable[index] == nil else {
-      return graphs[graph].stages[stage].demandClass
+      return graphs[graph].demandClass(of: stage)
     }
     return own
   }
@@ -116,11 +116,12 @@ extension ClusterState {
     return number
   }
 
+  /// Releases what the stages of a graph that leaves use; of many, later turns do (`RetiredParts`).
   mutating func releaseClasses(of graph: Graph) {
-    if graph.demandClasses.isEmpty {
-      for stage in graph.stages { classes.release(stage.demandClass, stages: 1) }
+    var used = graph.demandClasses
+    if used.count <= RetiredParts.classesReleasedPerTurn {
+      used.takeLast(used.count) { classes.release($0, stages: $1) }
     }
-    for used in graph.demandClasses { classes.release(used.number, stages: used.stages) }
     for stage in graph.stagesApart {
       if let own = graph.stages[stage].ownClass { classes.release(own, stages: 1) }
     }

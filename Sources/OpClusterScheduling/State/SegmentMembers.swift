@@ -1,6 +1,7 @@
 // The members of queues between two barriers (S33, S86). A queue counts its members and does not
 // list them: they are found in the graphs.
 
+import DequeModule
 import OpClusterModel
 
 /// The members of queues with barriers, by segment, as far as a search has asked for them. A
@@ -39,7 +40,7 @@ struct SegmentMembers {
       {
         continue
       }
-      let queue = state.graphs[graph].stages[stage].queue.number
+      let queue = state.graphs[graph].queue(ofStage: stage).number
       if !hasMoved, !state.hasBarriers(queue) { continue }
       for index in state.graphs[graph].stages[stage].indices {
         steps += 1

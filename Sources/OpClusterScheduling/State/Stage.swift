@@ -6,9 +6,9 @@ import OpClusterModel
 struct Stage: Sendable {
   var template: OperationTemplate
   var firstIndex: UInt32
-  var queue: QueueID
-  /// The demand class: the interned properties that decide which workers fit.
-  var demandClass: Int
+  /// The position of its demand class in `Graph.demandClasses`. Like the queue of its template, it
+  /// is known before the graph has a place in the cluster, so that placing a graph writes no stage.
+  var demandPosition: Int
   /// The class of this stage alone, set once a worker could not start its operations.
   var ownClass: Int?
   /// The number of unresolved edges on whole stages.

@@ -418,7 +418,7 @@ extension Scheduler {
     let graph = id.graph
     // A worker keeps one queue name for each template. Operations that moved name their own queue
     // in the order instead.
-    let usual = graphs[graph.number].stages[stage].queue
+    let usual = graphs[graph.number].queue(ofStage: stage)
     let named = usual == own || queues.contains(usual.number) ? usual : own
     let queueName = queues[named.number].settings.name
     let template = UInt32(stage)

@@ -387,7 +387,7 @@ extension Scheduler {
   private func resourceDemand(of id: OperationID) -> Resources {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
-    return classes[graphs[graph].stages[stage].demandClass].demandClass.demand
+    return classes[graphs[graph].demandClass(of: stage)].demandClass.demand
   }
 
   /// The order at a worker: lower ranks go first (S47).

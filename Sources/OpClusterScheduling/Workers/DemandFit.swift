@@ -67,7 +67,7 @@ extension Scheduler {
       let (capacity, kinds) = (conversations[number].capacity, conversations[number].kindBits)
       let free = free(number)
       if takesAny(number, free, rank, at: now) {
-        reach.raise(by: capacity, kinds: kinds)
+        reach.raise(by: conversations[number].roomForOne, kinds: kinds)
         continue
       }
       reach.raise(by: free, kinds: kinds)

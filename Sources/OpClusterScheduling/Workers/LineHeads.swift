@@ -31,7 +31,7 @@ extension Scheduler {
     if skip == run.count { return .gone }
     // Operations inside the coordinator are passed at once. Of others a few are enough: the share
     // of a worker decides how many more are looked at.
-    let isInside = classes[graphs[graph].stages[stage].demandClass].demandClass.isInside
+    let isInside = classes[graphs[graph].demandClass(of: stage)].demandClass.isInside
     let bound = min(run.count - skip, isInside ? most : min(most, LineHeads.few))
     var valid: UInt32 = 1
     while valid < bound, state.standsInLine(run, skip + valid, level, stage) { valid += 1 }

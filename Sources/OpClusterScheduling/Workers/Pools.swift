@@ -17,7 +17,7 @@ extension Scheduler {
   func couldRun(_ worker: UInt32, _ id: OperationID) -> Bool {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
-    return fits(worker, graphs[graph].stages[stage].demandClass)
+    return fits(worker, graphs[graph].demandClass(of: stage))
       && isInPool(worker, of: graphs[graph].queue(of: id.index, stage: stage).number)
   }
 
@@ -25,7 +25,7 @@ extension Scheduler {
   func requirements(of id: OperationID) -> DemandClass {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
-    var wanted = classes[graphs[graph].stages[stage].demandClass].demandClass
+    var wanted = classes[graphs[graph].demandClass(of: stage)].demandClass
     let queue = graphs[graph].queue(of: id.index, stage: stage).number
     wanted.requirements += queues[queue].settings.pool
     return wanted

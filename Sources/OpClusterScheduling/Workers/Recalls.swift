@@ -71,7 +71,7 @@ extension Scheduler {
       let cell = graphs[graph].cell(id.index)
       guard id != conversations[worker].reservation else { continue }
       let stage = graphs[graph].stageNumber(of: id.index)
-      let demandClass = graphs[graph].stages[stage].demandClass
+      let demandClass = graphs[graph].demandClass(of: stage)
       surplus -= 1
       free.giveBack(classes[demandClass].demandClass.demand)
       // An operation that others could not start, or may not be given, has no room there.

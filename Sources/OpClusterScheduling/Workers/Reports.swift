@@ -199,7 +199,7 @@ extension Scheduler {
       // The worker lacks the type that it announced: the operation runs elsewhere until its next
       // hello.
       let stage = graphs[id.graph.number].stageNumber(of: id.index)
-      let demandClass = graphs[id.graph.number].stages[stage].demandClass
+      let demandClass = graphs[id.graph.number].demandClass(of: stage)
       conversations[worker.number].lacks[demandClass] = classes[demandClass].serial
       if let own = graphs[id.graph.number].stages[stage].ownClass {
         conversations[worker.number].lacks[own] = classes[own].serial

@@ -221,7 +221,7 @@ extension Scheduler {
     if graphs[graph].stages[stage].ownClass != nil || graphs[graph].stages[stage].unfinished < 2 {
       return
     }
-    let common = graphs[graph].stages[stage].demandClass
+    let common = graphs[graph].demandClass(of: stage)
     let own = state.separate(stage, of: graph, as: first)
     for number in workers.numbers
     where conversations[number].lacks[common] == classes[common].serial {
@@ -267,7 +267,7 @@ extension Scheduler {
       return abstention.map { $0.phase == .unsettled || !$0.withholds } ?? true
     }
     let stage = graphs[run.graph.number].stageNumber(of: run.first)
-    let demandClass = graphs[run.graph.number].stages[stage].demandClass
+    let demandClass = graphs[run.graph.number].demandClass(of: stage)
     // Waiting is useless if the present workers could never take it.
     let isTaken = able.contains { fits($0, demandClass) } || isAnyAble(id, besides: unable)
     return isTaken ? able : candidates

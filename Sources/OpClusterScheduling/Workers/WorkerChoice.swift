@@ -192,7 +192,7 @@ extension Scheduler {
     if freshWorkers.areMany { reach.fresh.widen(by: reach.all) }
     for number in pool {
       reach.ever.raise(
-        by: conversations[number].capacity, kinds: conversations[number].kindBits)
+        by: conversations[number].roomForOne, kinds: conversations[number].kindBits)
       if !freshWorkers.areMany, freshWorkers.numbers.contains(number) {
         reach.fresh.widen(by: reachAmong(CollectionOfOne(number), for: rank, at: now))
       }

@@ -125,7 +125,7 @@ struct WorkerConversation: Watchable {
     capacity.covers(demand) && (largest.map { $0.covers(demand) } ?? true)
   }
 
-  /// The most that one operation can have here, for people.
+  /// The most that one operation can have here.
   var roomForOne: Resources {
     guard let largest else { return capacity }
     return Resources(

@@ -55,8 +55,9 @@ extension Scheduler {
     summary.takers = 1
     let kinds = conversations[worker].kindBits
     let capacity = conversations[worker].capacity
-    summary.fitting.most = DemandAmounts(capacity, kinds: kinds)
-    summary.fitting.least = DemandAmounts(capacity, kinds: conversations[worker].servedBits)
+    let roomForOne = conversations[worker].roomForOne
+    summary.fitting.most = DemandAmounts(roomForOne, kinds: kinds)
+    summary.fitting.least = DemandAmounts(roomForOne, kinds: conversations[worker].servedBits)
     summary.fitting.isPlain =
       conversations[worker].lacks.isEmpty && conversations[worker].withheld.isEmpty
     summary.fitting.changes = conversations[worker].fittingChanges

@@ -11,10 +11,14 @@ enum CoreChange: String, CaseIterable {
   case submitStages =
     "a graph of single operations, each behind three (at most 200,000), prepared, is submitted"
   case submitSingles = "a graph of single operations (at most 200,000), prepared, is submitted"
+  case submitDemands =
+    "a graph of single operations, each of its own demand (at most 200,000), prepared, is submitted"
   case cancel = "a graph is cancelled"
   case chains = "a graph of two arrays, element behind element, is cancelled"
   case layers = "a graph of layers, each operation behind three, is cancelled"
   case stages = "a graph of single operations, each behind three (at most 200,000), is cancelled"
+  case demands = "a graph of single operations, each of its own demand, is cancelled"
+  case barriers = "a graph of barriers (at most 200,000) is cancelled"
   case failed = "an operation fails, and all layers behind it are skipped"
   case dependents = "the dependents of an operation are cancelled"
   case graphs = "graphs of one operation are cancelled"
@@ -30,6 +34,7 @@ enum CoreChange: String, CaseIterable {
   case move = "operations move to another queue"
   case suspend = "graphs of one operation are suspended"
   case row = "question: the last ready one of a graph"
+  case reasons = "question: what was skipped, each operation for a reason of its own"
 
   /// Measures a fresh world with this number of operations. What comes before the change is not
   /// counted; all turns until its answer are, and those that follow the ends.
@@ -77,11 +82,22 @@ enum CoreChange: String, CaseIterable {
       chained.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded, match: .sameIndex)]
       _ = world.submit(chained)
       return .requests([.cancel(target, reason: "", grace: nil)])
+    case .submitDemands: return .submission(demands(count))
+    case .demands, .barriers:
+      var graph = demands(count)
+      if self == .barriers {
+        for at in graph.templates.indices {
+          graph.templates[at].demand = .none
+          graph.templates[at].isBarrier = true
+        }
+      }
+      _ = world.submit(graph)
+      return .requests([.cancel(target, reason: "", grace: nil)])
     case .layers, .stages:
       let width = min(1_000, count / 10)
       _ = world.submit(self == .layers ? layers(of: width, count) : stages(of: width, count))
       return .requests([.cancel(target, reason: "", grace: nil)])
-    case .failed, .stopLayers:
+    case .failed, .stopLayers, .reasons:
       var behind = layersBehindOne(of: min(1_000, count / 10), count)
       if self == .stopLayers {
         behind.failurePolicy = .cancel
@@ -90,8 +106,13 @@ enum CoreChange: String, CaseIterable {
           behind.elementEdges.policies[at] = .finished
         }
       }
+      // One that goes on, so that the graph does not leave.
+      if self == .reasons { behind.templates.append(waiting("other", 1)) }
       _ = world.submit(behind)
-      return .end(Self.failure)
+      if self != .reasons { return .end(Self.failure) }
+      world.run(world.probe, result: Self.failure)
+      while world.scheduler.hasPendingEnds { world.tick(after: .zero) }
+      return .requests([.operations(selection, after: nil, limit: 1_000)])
     case .dependents, .unblock, .skip, .stop:
       _ = world.submit(fan(count))
       if self == .dependents {
@@ -175,6 +196,16 @@ enum CoreChange: String, CaseIterable {
       }
     }
     return staged
+  }
+
+  /// Operations with a template and a demand each.
+  private func demands(_ most: Int) -> GraphSubmission {
+    graph(
+      (0..<min(most, Limits.templatesPerGraph)).map { number in
+        var template = waiting("s\(number)", 1)
+        template.demand.memoryBytes = Int64(number + 1) << 10
+        return template
+      })
   }
 
   /// An operation that the probe has been given, and behind it layers as above.

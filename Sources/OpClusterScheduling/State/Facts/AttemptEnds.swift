@@ -112,7 +112,7 @@ extension ClusterState {
       : outcome(of: result, isCancelled: cell.isCancelled)
     var line = AttemptHistory(
       attempt: AttemptID(operation: id, attempt: cell.attempt),
-      outcome: ends ? outcome : nil, reason: graphs[id.graph.number].reason(of: id.index),
+      outcome: ends ? outcome : nil, reason: graphs[id.graph.number].reasons[id.index],
       workerName: workers.contains(worker.number) ? workers[worker.number].name : "",
       result: result)
     line.run = cell.run

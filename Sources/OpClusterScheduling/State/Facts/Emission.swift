@@ -78,7 +78,7 @@ extension ClusterState {
       counters.lastEvent += UInt64(turn.events[at].count)
     }
     if turn.isDurable { lastCommit = turn.commit }
-    retiredStages.freeSome()
+    retired.freeSome(&classes)
     graphs.freeRetired()
     queues.freeRetired()
     workers.freeRetired()

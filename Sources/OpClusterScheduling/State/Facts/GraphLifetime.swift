@@ -10,14 +10,17 @@ import OpClusterModel
 extension ClusterState {
   /// Applies the fact `submitted`. The order of the steps is the order that observers see: the
   /// graph, then what it takes over, then skips, then readiness. Queues are joined before anything
-  /// ends, because an end leaves its queue. Costs the stages, edges on other graphs, and what is
-  /// taken over; making the plan, where that is left to this function, costs all of the graph.
+  /// ends, because an end leaves its queue. Costs the stages that open, edges on other graphs, and
+  /// what is taken over; making the plan, where that is left to this function, costs all of the
+  /// graph.
   mutating func applySubmission(
     _ id: GraphID, _ submission: GraphSubmission, _ fingerprint: UInt64, _ at: WallTime,
     into turn: inout SchedulingTurn
   ) {
     keys.pass(at)
-    var plan = turn.takePlan(pageBits: pageBits) ?? GraphPlan(submission, pageBits: pageBits)
+    var plan =
+      turn.takePlan(pageBits: pageBits, demandsAtOnce: demandsAtOnce)
+      ?? GraphPlan(submission, pageBits: pageBits, demandsAtOnce: demandsAtOnce)
     place(&plan, as: id, submission, fingerprint, at)
     for edge in submission.externalEdges { cite(edge.from) }
     if let id = submission.recomputes { countRecomputation(of: id) }
@@ -36,6 +39,9 @@ extension ClusterState {
     if !submission.externalEdges.isEmpty { skipForEndedDependencies(id, into: &turn) }
     end(&impossible, into: &turn)
     if submission.isDeclaredOnly { return }
+    if !plan.laterStages.isEmpty {
+      pendingEnds.append(LaterStages(graph: id, numbers: plan.laterStages, demands: plan.demands))
+    }
     if isContinued {
       // What was taken over may have opened the gates of others.
       for stage in graphs[id.number].stages.indices
@@ -49,7 +55,7 @@ extension ClusterState {
 
   /// Makes a plan a graph of the cluster, apart from its members in queues and lines: gives it its
   /// number, its time, its places, its queues and demand classes, and edges to other graphs.
-  /// Costs the stages, a few writes for each, and what `GraphPlan` lists beside them.
+  /// Costs what `GraphPlan` lists beside the stages, and its queues and demand classes.
   ///
   /// - Parameter submission: That of the plan, but for secrets that it borrows.
   mutating func place(
@@ -63,15 +69,12 @@ extension ClusterState {
     plan.graph.submittedAt = at
     plan.graph.basePlace = basePlace(of: submission)
     resolveQueues(of: id, submission, &plan.graph)
-    let classes = plan.demands.map {
-      (number: use($0.demandClass, stages: $0.stages), stages: $0.stages)
+    // A declared graph takes in all of them: none of its stages comes later.
+    let isWhole = plan.laterStages.isEmpty
+    for demand in isWhole ? plan.demands[...] : plan.demands.prefix(plan.demandsAtOnce) {
+      plan.graph.demandClasses.append(
+        use(demand.demandClass, stages: demand.stages), stages: demand.stages)
     }
-    for stage in plan.graph.stages.indices {
-      let position = Int(plan.graph.stages[stage].queue.number)
-      plan.graph.stages[stage].queue = plan.graph.queues[position]
-      plan.graph.stages[stage].demandClass = classes[plan.graph.stages[stage].demandClass].number
-    }
-    if plan.graph.stages.count > Graph.fewStages { plan.graph.demandClasses = classes }
     for stage in plan.outline.delayed { plan.graph.delay(stage: stage) }
     // The places are reserved in one block, operation 0 first. A declared operation does not use
     // its own: it draws another when it is enqueued (S51).
@@ -222,7 +225,7 @@ extension ClusterState {
     forgetLines(of: graph)
     for queue in graph.ownQueues { removeQueue(queue) }
     endRecomputation(by: graph, outcome)
-    retiredStages.retire(graph.stages)
+    retired.retire(graph.stages, graph.cells, graph.reasons, graph.demandClasses)
   }
 
   /// Empties the lines of queues without members and barriers. Their runs are obsolete, since
@@ -266,8 +269,6 @@ extension ClusterState {
 extension Graph {
   /// The queues of a submission that names none; shared by all such graphs.
   fileprivate static let defaultQueue: [QueueID] = [.main]
-  /// The most stages that are looked at one by one when a graph leaves.
-  fileprivate static let fewStages = 32
 
   /// Delays the elements of a stage until the moment of its template, if that is to come and they
   /// are not held. Costs a step for each element with a cell of its own.
@@ -294,7 +295,7 @@ extension Graph {
   fileprivate func joinings(of submission: GraphSubmission) -> [GraphPlan.Joining] {
     stages.indices.filter { stages[$0].unfinished > 0 }.map { at in
       GraphPlan.Joining(
-        queue: submission.queues.isEmpty ? 0 : Int(stages[at].template.queue),
+        queue: Int(stages[at].template.queue),
         first: stages[at].firstIndex, count: stages[at].unfinished,
         isBarrier: stages[at].template.isBarrier)
     }
@@ -308,9 +309,7 @@ extension Graph {
     while index < operationCount {
       if cells.hasOwnCells(of: index) {
         // Without a span for each: there may be a million.
-        let end = cells.pageBoundary(after: index, before: operationCount)
-        for own in index..<end { endings.append(cell(own).ending.rawValue) }
-        index = end
+        index = cells.appendEndings(ofPage: index, to: &endings)
       } else {
         let span = span(from: index, before: operationCount)
         endings.append(

@@ -1,6 +1,7 @@
 // Facts about queues, edges and priorities. `Requests` and `QueueEntry` have refused what is not
 // allowed; here a graph or queue that is gone is passed over, since a fact cannot be refused.
 
+import DequeModule
 import OpClusterModel
 
 extension ClusterState {

@@ -79,7 +79,7 @@ public struct SchedulingTurn: Sendable {
   /// submission: to free 200,000 templates takes as long as a turn, and another thread may do that.
   public mutating func takeLarge() -> LargeFacts? {
     let isLarge = submissions.contains {
-      $0.submission.templates.count > RetiredStages.freedPerTurn
+      $0.submission.templates.count > RetiredParts.freedPerTurn
     }
     guard isLarge else { return nil }
     var large = LargeFacts()
@@ -92,9 +92,11 @@ public struct SchedulingTurn: Sendable {
   /// again: it follows from the submission alone.
   mutating func handOver(_ plan: consuming GraphPlan?) { self.plan = plan }
 
-  /// Moves the plan out that was handed over; nil if there is none, or none for pages of this size.
-  mutating func takePlan(pageBits: UInt32) -> GraphPlan? {
+  /// Moves the plan out that was handed over; nil if there is none, or none for pages of this size
+  /// and so many demand classes at once.
+  mutating func takePlan(pageBits: UInt32, demandsAtOnce: Int) -> GraphPlan? {
     if plan?.graph.cells.pageBits != pageBits { plan = nil }
+    if plan?.isFor(demandsAtOnce: demandsAtOnce) == false { plan = nil }
     return plan.take()
   }
 

@@ -60,7 +60,7 @@ extension ClusterState {
     for record in records {
       switch record {
       case .submitted(let id, let submission, let fingerprint, let at):
-        var plan = GraphPlan(submission, pageBits: pageBits)
+        var plan = GraphPlan(submission, pageBits: pageBits, demandsAtOnce: .max)
         place(&plan, as: id, submission, fingerprint, at)
       case .queueCreated(let id, let settings):
         if id != .main {
@@ -82,11 +82,10 @@ extension ClusterState {
   /// queue may have been renamed since the submission.
   private func submission(of graph: Graph) -> GraphSubmission {
     var submission = graph.fullSubmission
-    for stage in graph.stages where !submission.queues.isEmpty {
-      let position = Int(stage.template.queue)
+    for position in submission.queues.indices {
       guard case .named = submission.queues[position] else { continue }
       // A removed queue has no members left, and its substitute gets none either.
-      let queue = queues.contains(stage.queue.number) ? stage.queue : .main
+      let queue = queues.contains(graph.queues[position].number) ? graph.queues[position] : .main
       submission.queues[position] = .named(queues[queue.number].settings.name)
     }
     return submission
@@ -144,11 +143,8 @@ extension ClusterState {
       state.recomputations.append(
         GraphState.OutputEntry(index: index, output: graph.recomputations[index]?.bytes ?? []))
     }
-    // Sorted by index: the order of arrival depends on the path to this state.
-    for run in graph.reasons.sorted(by: { $0.first < $1.first }) {
-      for index in run.first..<(run.first + run.count) {
-        state.reasons.append(GraphState.ReasonEntry(index: index, reason: run.reason))
-      }
+    graph.reasons.forEach { index, reason in
+      state.reasons.append(GraphState.ReasonEntry(index: index, reason: reason))
     }
     for index in graph.extraDependencies.keys.sorted() {
       for extra in graph.extraDependencies[index] ?? [] where !extra.isOriginal {
@@ -209,8 +205,7 @@ extension ClusterState {
     restoreSparse(state)
   }
 
-  /// Fills the sparse tables. Reasons go in by ascending index, so that neighbours share a run
-  /// again.
+  /// Fills the sparse tables.
   private mutating func restoreSparse(_ state: GraphState) {
     let graph = state.graph.number
     for change in state.placeChanges {
@@ -232,7 +227,7 @@ extension ClusterState {
       // Not durable by itself: the scheduler reckons the rest of the pause when it starts (G31).
       graphs[graph].update(entry.index) { $0.flags.insert(.backingOff) }
     }
-    for entry in state.reasons { graphs[graph].noteReason(entry.reason, of: entry.index) }
+    restoreReasons(state.reasons, of: graph)
     if !state.addedEdges.isEmpty { noteCiting(graph) }
     for edge in state.addedEdges {
       if edge.from.graph == state.graph, edge.from.index > edge.to {
@@ -250,6 +245,20 @@ extension ClusterState {
     for entry in state.enqueuedIn {
       graphs[graph].enqueuedIn[entry.index] = Graph.Enqueueing(
         queue: entry.queue, place: entry.place)
+    }
+  }
+
+  /// Neighbours go in together, so that whole pages share an entry again.
+  private mutating func restoreReasons(_ entries: [GraphState.ReasonEntry], of graph: UInt32) {
+    var at = 0
+    while at < entries.count {
+      var end = at + 1
+      while end < entries.count, entries[end].index == entries[end - 1].index &+ 1,
+        entries[end].reason == entries[at].reason
+      { end += 1 }
+      let range = entries[at].index..<max(entries[at].index, entries[end - 1].index &+ 1)
+      graphs[graph].reasons.set(entries[at].reason, for: range)
+      at = end
     }
   }
 
@@ -392,7 +401,7 @@ extension ClusterState {
     graphs[id.graph.number].stages[stage].inFlight += 1
     queues[queue].inFlight += 1
     guard workers.contains(cell.worker) else { return }
-    let demandClass = graphs[id.graph.number].stages[stage].demandClass
+    let demandClass = graphs[id.graph.number].demandClass(of: stage)
     workers[cell.worker].taken.count(classes[demandClass].demandClass.demand)
     if cell.isAssigned {
       assign(id, stage, at: cell.worker)

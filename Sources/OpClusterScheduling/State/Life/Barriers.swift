@@ -2,6 +2,7 @@
 // ended when it begins (S77), and what comes after it waits for its end (S78). What runs again
 // takes its old place, which may be before a barrier that was ready already (S153).
 
+import DequeModule
 import OpClusterModel
 
 extension ClusterState {

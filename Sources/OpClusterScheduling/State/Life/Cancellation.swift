@@ -50,7 +50,7 @@ extension ClusterState {
       return (before, cell.word)
     }
     count(span, from: before, to: after)
-    graphs[graph].noteReason(reason, of: span.first, count: span.count)
+    graphs[graph].reasons.set(reason, for: span.range)
     if graphs[graph].cell(span.first).isHeld {
       emit(.isCancelled(reason), span, into: &turn)
       openGateOfCancelled(span, into: &turn)

@@ -67,6 +67,8 @@ struct EndList: Sendable {
     case edges(OpenEdges)
     /// What was cancelled while this queue was suspended.
     case members(queue: UInt32)
+    /// Stages of a new graph that were not placed with it.
+    case stages(LaterStages)
   }
 
   private var entries: Deque<Entry> = []
@@ -101,6 +103,8 @@ struct EndList: Sendable {
   mutating func append(cancelled span: OperationSpan) {
     append(End(span, OperationCell.Ending(.cancelled)))
   }
+
+  mutating func append(_ stages: LaterStages) { entries.append(.stages(stages)) }
 
   mutating func append(membersOf queue: UInt32) { entries.append(.members(queue: queue)) }
 

@@ -14,6 +14,8 @@ enum EndSteps {
   /// The steps of neighbours beyond their edges: mostly one change for all of them.
   static func spread(_ count: Int) -> Int { 1 + count / operationsPerStep }
   static let operationsPerStep = 16
+  /// The barriers ahead or behind that make a step of one that leaves its queue.
+  static let barriersPerStep = 256
 }
 
 extension ClusterState {
@@ -27,6 +29,8 @@ extension ClusterState {
     let all = endStepsPerTurn
     turn.endStepsAllowed = all == .max ? .max : max(all, turn.endSteps + max(1, all / 16))
   }
+
+  var demandsAtOnce: Int { LaterStages.demandsAtOnce(counters.endStepsPerTurn) }
 
   private var endStepsPerTurn: Int {
     counters.endStepsPerTurn == 0 ? .max : Int(counters.endStepsPerTurn)

@@ -2,6 +2,7 @@
 // Everything here follows from the rules alone, so replaying the fact of one end replays all its
 // consequences. What a turn has no room for is done in later ones (`EndSteps`).
 
+import DequeModule
 import HeapModule
 import OpClusterModel
 
@@ -42,6 +43,10 @@ extension ClusterState {
         graphs.noteOpenEdges(edges.cause.id.graph.number, -1)
         release(edges, &ends, into: &turn)
       case .members(let queue): endMembers(of: queue, &ends, into: &turn)
+      case .stages(let stages) where !graphs.contains(stages.graph.number): break
+      case .stages(var stages):
+        open(&stages, into: &turn)
+        if !stages.isEmpty { ends.putBack(.stages(stages)) }
       }
     }
     if !ends.isEmpty { pendingEnds.putBack(ends) }
@@ -160,7 +165,7 @@ extension ClusterState {
     _ span: OperationSpan, _ end: EndList.End, into turn: inout SchedulingTurn
   ) {
     if turn.isReplay { return }
-    let reason = end.reason ?? graphs[span.graph.number].reason(of: span.first)
+    let reason = end.reason ?? graphs[span.graph.number].reasons[span.first]
     if let last = turn.history.indices.last, !turn.history[last].isAttempt,
       turn.history[last].attempt.operation.graph == span.graph,
       turn.history[last].members.upperBound == span.first,
@@ -208,7 +213,10 @@ extension ClusterState {
     let queue = graphs[graph].queue(of: span.first, stage: span.stage).number
     if wasExecuting { queues[queue].executing -= 1 }
     if graphs[graph].stages[span.stage].template.isBarrier {
-      let parked = queues[queue].removeBarrier(span.id)
+      var moved = 0
+      let parked = queues[queue].removeBarrier(
+        span.id, place: graphs[graph].enqueuePlace(of: span.first), moved: &moved)
+      turn.endSteps += moved / EndSteps.barriersPerStep
       unpark(parked, into: &turn)
       settleBarrier(queue, into: &turn)
       return
@@ -403,6 +411,25 @@ extension ClusterState {
         if state.isRemoved(cause.id, of: dependent) { continue }
         state.release(dependent, edge.policy, of: cause, &ends, into: &turn)
       }
+    }
+  }
+
+  /// Opens the gate of as many later stages as the turn has room for, each after its demand class
+  /// has been taken in.
+  private mutating func open(_ stages: inout LaterStages, into turn: inout SchedulingTurn) {
+    let graph = stages.graph.number
+    while hasRoom(turn), !stages.isEmpty {
+      let stage = stages.numbers[stages.placed]
+      stages.placed += 1
+      turn.endSteps += 1
+      // Stages ascend, and positions with them: a class that is not there is the next.
+      if graphs[graph].lacksDemandClass(of: stage) {
+        turn.endSteps += LaterStages.stepsOfDemandClass
+        let demand = stages.demands[graphs[graph].stages[stage].demandPosition]
+        let number = use(demand.demandClass, stages: demand.stages)
+        graphs[graph].demandClasses.append(number, stages: demand.stages)
+      }
+      openGate(graph, stage, into: &turn)
     }
   }
 

@@ -56,7 +56,7 @@ extension ClusterState {
       return settle(id, into: &turn)
     }
     let place = graphs[graph].basePlace + UInt64(own.firstIndex)
-    let queue = own.queue.number
+    let queue = graphs[graph].queue(ofStage: stage).number
     if queues.contains(queue), isBehindBarrier(place, in: queue) {
       settleMoved(graph, stage, into: &turn)
       let first = graphs[graph].operation(own.firstIndex)
@@ -95,7 +95,7 @@ extension ClusterState {
   ) {
     let own = graphs[graph].stages[opening.stages.lowerBound].bearing
     let end = graphs[graph].stages[opening.stages.upperBound - 1].indices.upperBound
-    let queue = own.queue.number
+    let queue = graphs[graph].queue(ofStage: opening.stages.lowerBound).number
     let place = graphs[graph].basePlace + UInt64(own.firstIndex)
     // An edge on another graph, or an end in it, has given some a cell of their own since.
     guard opening.isPlain, !graphs[graph].cells.hasPages(in: own.firstIndex..<end),
@@ -150,8 +150,8 @@ extension ClusterState {
       place: graphs[graph].basePlace + UInt64(range.lowerBound), graph: first.graph,
       first: range.lowerBound, count: count)
     enterLine(
-      run, own.queue.number, demandClass: classInLine(graph, stage, range.lowerBound),
-      level: Line.level(of: own.priority))
+      run, graphs[graph].queue(ofStage: stage).number,
+      demandClass: classInLine(graph, stage, range.lowerBound), level: Line.level(of: own.priority))
   }
 
   @inline(__always)
@@ -247,7 +247,6 @@ extension Stage {
     var count: UInt32
     var unfinished: UInt32
     var pristine: OperationCell
-    var queue: QueueID
     var priority: Priority
     var isBarrier: Bool
     var indices: Range<UInt32> { firstIndex..<(firstIndex + count) }
@@ -256,7 +255,6 @@ extension Stage {
   fileprivate var bearing: Bearing {
     Bearing(
       firstIndex: firstIndex, count: template.count, unfinished: unfinished, pristine: pristine,
-      queue: queue, priority: template.priority,
-      isBarrier: template.isBarrier)
+      priority: template.priority, isBarrier: template.isBarrier)
   }
 }

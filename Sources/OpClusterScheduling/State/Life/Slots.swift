@@ -25,7 +25,7 @@ extension ClusterState {
     graphs[graph].inFlight += 1
     graphs[graph].stages[stage].inFlight += 1
     queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight += 1
-    let demandClass = graphs[graph].stages[stage].demandClass
+    let demandClass = graphs[graph].demandClass(of: stage)
     workers[worker.number].taken.count(classes[demandClass].demandClass.demand)
     assign(id, stage, at: worker.number)
     workers[worker.number].operations.append(id)
@@ -101,7 +101,7 @@ extension ClusterState {
     let cell = graphs[graph].cell(id.index)
     if cell.worker == 0 { return }
     if workers.contains(cell.worker) {
-      let demandClass = graphs[graph].stages[stage].demandClass
+      let demandClass = graphs[graph].demandClass(of: stage)
       workers[cell.worker].taken.take(classes[demandClass].demandClass.demand)
       if cell.isAssigned {
         unassign(id, stage, at: cell.worker)

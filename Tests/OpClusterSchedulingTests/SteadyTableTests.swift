@@ -1,0 +1,153 @@
+// Tables that grow and shrink without a pause, against the plain ones that they stand for (G29).
+
+import Citations
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+@Suite struct SteadyTables {
+  // Each operation has the newest reason, whatever the pages, and in a snapshot each stands once.
+  @Test(.checks("S23", "G29"), arguments: 0..<200) func reasonsAreTheNewest(seed: UInt64) {
+    var chance = Seeded(state: seed)
+    let count = UInt32(1 + chance.below(40))
+    var table = ReasonTable(count: count, pageBits: UInt32(seed % 4))
+    var plain: [UInt32: CancelReason] = [:]
+    for _ in 0..<12 {
+      let first = UInt32(chance.below(Int(count)))
+      let range = first..<(first + UInt32(1 + chance.below(12)))
+      let reason: CancelReason =
+        switch chance.below(4) {
+        case 0: .failurePolicy
+        case 1: .dependency(OperationID(graph: GraphID(7), index: first), .failed)
+        default: .request("text \(chance.below(3))")
+        }
+      table.set(reason, for: range)
+      for index in range where index < count { plain[index] = reason }
+    }
+    for index in 0..<count { #expect(table[index] == plain[index], "seed \(seed): \(index)") }
+    var listed: [UInt32] = []
+    table.forEach { index, reason in
+      listed.append(index)
+      #expect(plain[index] == reason)
+    }
+    #expect(listed == plain.keys.sorted())
+  }
+
+  @Test(.checks("G29")) func anArrayInPages() {
+    var table = PagedArray<Int>()
+    for number in 0..<2_000 { table.append(number) }
+    for number in 0..<2_000 { table[number] += number }
+    #expect((0..<2_000).allSatisfy { table[$0] == 2 * $0 })
+    var listed: [Int] = []
+    table.forEach { listed.append($0) }
+    #expect(listed == (0..<2_000).map { 2 * $0 })
+  }
+
+  @Test(.checks("G29"), arguments: 0..<4) func aDictionaryOfParts(seed: UInt64) {
+    var chance = Seeded(state: seed)
+    var table = PartitionedDictionary<Int, Int>()
+    var plain: [Int: Int] = [:]
+    for step in 0..<8_000 {
+      let key = chance.below(3_000)
+      let value = chance.chance(30) ? nil : step
+      table[key] = value
+      plain[key] = value
+      #expect(table.count == plain.count)
+    }
+    for key in 0..<3_000 { #expect(table[key] == plain[key]) }
+    for key in 0..<3_000 { table[key] = nil }
+    #expect(table.isEmpty)
+  }
+}
+
+/// A graph whose operations have each a demand of their own is taken in by parts (`LaterStages`).
+@Suite struct LaterStageTests {
+  private func graph(_ count: Int) -> GraphSubmission {
+    var graph = GraphSubmission(name: "demands")
+    for number in 0..<count {
+      var template = noops("t\(number)")
+      template.demand.memoryBytes = Int64(number + 1) << 10
+      graph.templates.append(template)
+    }
+    return graph
+  }
+
+  // No turn takes in more classes than it has steps for; in the end all operations are ready, in
+  // the order of the line, and a replay comes to the same after each turn.
+  @Test(.checks("G4", "G29", "S51")) func theyComeInParts() {
+    var world = World(share: TurnShare(graphs: 512, endSteps: 40))
+    world.invariantChecks = .afterEveryTurn
+    let atOnce = LaterStages.demandsAtOnce(40)
+    world.ask(.submit(graph(100)))
+    var known = world.scheduler.classes.count
+    #expect(known == atOnce)
+    while world.scheduler.hasPendingEnds {
+      #expect(world.scheduler.cell(99).phase == .waiting)
+      #expect(world.replayed().classes.count == known)
+      world.tick(after: .milliseconds(1))
+      #expect(world.scheduler.classes.count - known <= 40 / LaterStages.stepsOfDemandClass + 1)
+      known = world.scheduler.classes.count
+    }
+    #expect(known == 100)
+    #expect((0..<100).allSatisfy { world.scheduler.cell($0).phase == .ready })
+    #expect(world.replayed().snapshot() == world.scheduler.snapshot())
+    world.join("w1", cpus: 100)
+    #expect(world.workers[0].assigned.map(\.attempt.operation.index) == Array(0..<100))
+    #expect(world.brokenInvariant == nil)
+  }
+
+  // What waits for a part that is not there yet says so, and can be held, moved and cancelled.
+  @Test(.checks("S61", "S96", "S97")) func whatIsNotThereYetCanBeChanged() {
+    var world = World(share: TurnShare(graphs: 512, endSteps: 16))
+    world.invariantChecks = .afterEveryTurn
+    world.join("w1", cpus: 100)
+    world.ask(.createQueue(QueueSettings(name: "other")))
+    world.ask(.submit(graph(60)))
+    let last = OperationTarget.operations([operation(1, 59)])
+    guard case .explanations(let rows, _)? = world.ask(.explain(.graph(GraphID(1)))) else {
+      Issue.record("no explanation")
+      return
+    }
+    #expect("\(rows)".contains("is yet being taken in"))
+    world.ask(.hold(last, true))
+    world.ask(.setQueue(.operations([operation(1, 58)]), queue: "other"))
+    world.ask(.cancel(.operations([operation(1, 57)]), reason: "", grace: nil))
+    world.followEnds()
+    #expect(world.scheduler.cell(57).ending.outcome == .cancelled)
+    #expect(world.scheduler.cell(58).phase == .dispatched)
+    #expect(world.scheduler.cell(59).phase == .waiting)
+    world.ask(.hold(last, false))
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+    #expect(world.brokenInvariant == nil)
+    #expect(world.replayed().snapshot() == world.scheduler.snapshot())
+  }
+
+  // A graph that is cancelled while it comes leaves nothing behind, and neither does one of more
+  // classes than a turn releases.
+  @Test(.checks("G29")) func nothingIsLeft() {
+    var world = World(share: TurnShare(graphs: 512, endSteps: 40))
+    world.invariantChecks = .never
+    let count = 2 * RetiredParts.classesReleasedPerTurn + 3
+    world.ask(.submit(graph(count)))
+    for round in 0..<2 {
+      if round == 1 {
+        world.ask(.submit(graph(count)))
+        world.followEnds()
+        #expect(world.scheduler.classes.count == count)
+      }
+      world.ask(
+        .cancel(.selection(.graph(GraphID(UInt32(round + 1)))), reason: "", grace: nil))
+      world.followEnds()
+      for _ in 0..<4 { world.tick(after: .milliseconds(1)) }
+      #expect(world.scheduler.graphs.numbers.isEmpty)
+      #expect(world.scheduler.classes.count == 0)
+    }
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
+}
+
+extension Scheduler {
+  fileprivate func cell(_ index: UInt32) -> OperationCell { graphs[1].cell(index) }
+}
