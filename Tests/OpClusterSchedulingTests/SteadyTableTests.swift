@@ -97,6 +97,14 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
+  // A journal of an earlier release, whose turns had more steps, takes in all at once: so did they.
+  @Test(.checks("G4", "G16")) func earlierJournalsKnewNoParts() {
+    #expect(LaterStages.demandsAtOnce(0) == .max)
+    #expect(LaterStages.demandsAtOnce(16_384) == .max)
+    #expect(LaterStages.demandsAtOnce(8_192) == 1_024)
+    #expect(Limits.endStepsPerTurn <= LaterStages.mostSteps)
+  }
+
   // What waits for a part that is not there yet says so, and can be held, moved and cancelled.
   @Test(.checks("S61", "S96", "S97")) func whatIsNotThereYetCanBeChanged() {
     var world = World(share: TurnShare(graphs: 512, endSteps: 16))

@@ -93,7 +93,11 @@ extension Scheduler {
               + "\(from.unfinished) of \(from.template.count) have not ended"))
       }
     }
-    if lines.isEmpty, graphs[graph].stages[stage].gates > 0, hasPendingEnds {
+    // A gate that nothing keeps closed opens in a later turn.
+    let isLate = lines.isEmpty && graphs[graph].stages[stage].gates > 0 && hasPendingEnds
+    let isTakenIn =
+      graphs[graph].stages[stage].incoming.isEmpty || graphs[graph].lacksDemandClass(of: stage)
+    if isLate, isTakenIn {
       lines.append(.init("its graph is very large, and is yet being taken in"))
     }
     let cell = graphs[graph].cell(id.index)
@@ -105,7 +109,9 @@ extension Scheduler {
     graphs[graph].forEachDependency(of: id.index) { on, _ in
       if state.knownEnding(of: on) == nil { open.append(state.shown(on)) }
     }
-    let isPending = graphs[graph].stages[stage].gates == 0 && cell.blockers > 0 && hasPendingEnds
+    let isPending =
+      graphs[graph].stages[stage].gates == 0
+      ? cell.blockers > 0 && hasPendingEnds : isLate && !isTakenIn
     if isPending, open.isEmpty, !cell.isImpossible, !cell.isCancelled {
       lines.append(.init("all it waits for has ended, which is being told to very many others"))
     }

@@ -24,25 +24,29 @@ extension ClusterState {
 
   /// The structure of a living graph.
   func graphStructure(of graph: Graph) -> GraphStructure {
-    graph.structure(row(of: graph)) { queues.find($0.number)?.settings.name ?? "" }
+    graph.structure(row(of: graph)) {
+      queues.find(graph.queues[$0].number)?.settings.name ?? ""
+    }
   }
 }
 
 extension Graph {
   /// Costs the stages, their edges, and the operations before the last dependency that is shown.
   ///
-  /// - Parameter queueName: The name of a queue for people.
+  /// - Parameter queueName: The name, for people, of the queue that the submission references at a
+  ///     position.
   fileprivate func structure(
-    _ row: GraphRow, queueName: (QueueID) -> String
+    _ row: GraphRow, queueName: (Int) -> String
   ) -> GraphStructure {
     var outlines: [GraphStructure.Stage] = []
     outlines.reserveCapacity(stages.count)
-    var (queue, name) = (QueueID?.none, "")
+    var (queue, name) = (Int?.none, "")
     for at in stages.indices {
       // Neighbours are mostly of one queue, which is not looked up for each.
-      if self.queue(ofStage: at) != queue {
-        queue = self.queue(ofStage: at)
-        name = queueName(self.queue(ofStage: at))
+      let own = Int(stages[at].template.queue)
+      if own != queue {
+        queue = own
+        name = queueName(own)
       }
       outlines.append(stages[at].outline(queue: name))
     }
@@ -86,9 +90,9 @@ extension GraphSubmission {
     for at in graph.stages.indices {
       graph.stages[at].counts = at < counts.count ? counts[at] : StateCounts()
     }
-    return graph.structure(row) { queue in
-      guard Int(queue.number) < queues.count else { return "default" }
-      switch queues[Int(queue.number)] {
+    return graph.structure(row) { position in
+      guard position < queues.count else { return "default" }
+      switch queues[position] {
       case .named(let name): return name
       case .own(let settings): return settings.name(in: row.graph)
       }

@@ -19,10 +19,13 @@ struct LaterStages: Sendable {
   /// The steps of a turn that a demand class costs (`EndSteps`).
   static let stepsOfDemandClass = 4
 
+  /// The steps of a turn when graphs began to bring their classes in parts. Turns before had more,
+  /// and a replay must do as they did: this number stays, and no later limit may exceed it.
+  static let mostSteps: UInt32 = 8_192
+
   /// How many demand classes a graph brings when it is placed, if a turn has so many steps.
-  /// Journals of earlier releases have more steps, and no graph that brings its classes in parts.
   static func demandsAtOnce(_ endStepsPerTurn: UInt32) -> Int {
-    if endStepsPerTurn == 0 || endStepsPerTurn > Limits.endStepsPerTurn { return .max }
+    if endStepsPerTurn == 0 || endStepsPerTurn > mostSteps { return .max }
     return max(1, Int(endStepsPerTurn) / (2 * stepsOfDemandClass))
   }
 }
