@@ -6,7 +6,7 @@ struct RetiredParts: Sendable {
   private var cells: [CellTable] = []
   private var reasons: [ReasonTable] = []
   private var demandClasses: [UsedDemandClasses] = []
-  /// What a turn frees at most, of stages or of templates,
+  /// What a turn frees at most of one graph, of stages or of templates,
   static var freedPerTurn: Int { 4_096 }
   /// and of pages.
   private static var pagesFreedPerTurn: Int { 64 }
@@ -24,24 +24,24 @@ struct RetiredParts: Sendable {
     if classes.count > Self.classesReleasedPerTurn { demandClasses.append(classes) }
   }
 
+  /// Frees a part of each graph, however many wait: one alone would fall behind where graphs end
+  /// faster than that. So a turn frees about as much as turns before it took in.
   mutating func freeSome(_ classes: inout DemandClasses) {
-    if let last = demandClasses.indices.last {
-      demandClasses[last].takeLast(Self.classesReleasedPerTurn) {
-        classes.release($0, stages: $1)
-      }
-      if demandClasses[last].count == 0 { demandClasses.removeLast() }
+    for at in demandClasses.indices.reversed() {
+      demandClasses[at].takeLast(Self.classesReleasedPerTurn) { classes.release($0, stages: $1) }
+      if demandClasses[at].count == 0 { demandClasses.remove(at: at) }
     }
-    if let last = stages.indices.last {
-      stages[last].removeLast(min(stages[last].count, Self.freedPerTurn))
-      if stages[last].isEmpty { stages.removeLast() }
+    for at in stages.indices.reversed() {
+      stages[at].removeLast(min(stages[at].count, Self.freedPerTurn))
+      if stages[at].isEmpty { stages.remove(at: at) }
     }
-    if let last = cells.indices.last {
-      cells[last].removeLastPages(Self.pagesFreedPerTurn)
-      if cells[last].pageCount == 0 { cells.removeLast() }
+    for at in cells.indices.reversed() {
+      cells[at].removeLastPages(Self.pagesFreedPerTurn)
+      if cells[at].pageCount == 0 { cells.remove(at: at) }
     }
-    if let last = reasons.indices.last {
-      reasons[last].removeLastPages(Self.pagesFreedPerTurn)
-      if reasons[last].pageCount == 0 { reasons.removeLast() }
+    for at in reasons.indices.reversed() {
+      reasons[at].removeLastPages(Self.pagesFreedPerTurn)
+      if reasons[at].pageCount == 0 { reasons.remove(at: at) }
     }
   }
 }

@@ -46,7 +46,8 @@ extension ClusterState {
       case .stages(let stages) where !graphs.contains(stages.graph.number): break
       case .stages(var stages):
         open(&stages, into: &turn)
-        if !stages.isEmpty { ends.putBack(.stages(stages)) }
+        // Behind others, so that a large graph does not keep the next one waiting for all of it.
+        if !stages.isEmpty { ends.append(stages) }
       }
     }
     if !ends.isEmpty { pendingEnds.putBack(ends) }
