@@ -126,7 +126,7 @@ extension ClientConversation {
 
   /// Takes a fresh socket up to the hello.
   package mutating func connect(at now: Instant) -> ClientMessage {
-    link.socketOpened(deadline: now + Link.reconnectDeadline)
+    link.socketOpened(deadline: link.reconnectDeadline(at: now))
     link.connected()
     return .hello(ClientHello(build: clientBuild))
   }

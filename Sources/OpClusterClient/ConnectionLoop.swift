@@ -207,7 +207,7 @@ struct ConnectionLoop: ~Copyable {
       socket = consume fresh
       socketOpenedAt = now
       mind.link.socketOpened(
-        deadline: mind.hasOpened ? now + Link.reconnectDeadline : openingDeadline)
+        deadline: mind.hasOpened ? mind.link.reconnectDeadline(at: now) : openingDeadline)
     } catch {
       loseSocket(.unreachable(shared.address, error.description))
     }

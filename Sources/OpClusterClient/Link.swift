@@ -34,8 +34,10 @@ struct Link {
   static let patience = Span.seconds(60)
   static let firstBackoff = Span.milliseconds(100)
   static let longestBackoff = Span.seconds(5)
-  /// The time limit of one attempt to reconnect.
-  static let reconnectDeadline = Span.seconds(3)
+  /// The time limit of one attempt to reconnect, and what it grows to with hellos that get no
+  /// answer: a coordinator slower than the limit would answer closed sockets for ever.
+  private static let reconnectTime = Span.seconds(3)
+  private static let longestReconnectTime = Span.seconds(48)
 
   let patience: Span
   private(set) var phase: Phase
@@ -43,6 +45,8 @@ struct Link {
   private var lastAsked: Instant
   /// Failed attempts in a row.
   private var failures: UInt32 = 0
+  /// Consecutive hellos that were not answered in time.
+  private var unansweredHellos: UInt32 = 0
   private var awaySince: Instant?
 
   /// A link whose first attempt begins now.
@@ -55,6 +59,12 @@ struct Link {
 
   var isOpen: Bool { phase == .open }
 
+  /// The end of an attempt to reconnect that begins now.
+  func reconnectDeadline(at now: Instant) -> Instant {
+    let time = Self.reconnectTime.nanoseconds << Int64(min(unansweredHellos, 10))
+    return now + min(Span(nanoseconds: time), Self.longestReconnectTime)
+  }
+
   mutating func socketOpened(deadline: Instant) { phase = .connecting(deadline: deadline) }
 
   mutating func connected() {
@@ -64,6 +74,7 @@ struct Link {
   mutating func welcomed(at now: Instant) {
     phase = .open
     failures = 0
+    unansweredHellos = 0
     awaySince = nil
     lastHeard = now
     lastAsked = now
@@ -91,8 +102,9 @@ struct Link {
     case .connecting(let deadline):
       return now >= deadline ? .giveUpSocket("nobody answered in time") : .nothing
     case .greeting(let deadline):
-      return now >= deadline
-        ? .giveUpSocket("something listens there, but it did not answer in time") : .nothing
+      if now < deadline { return .nothing }
+      unansweredHellos += 1
+      return .giveUpSocket("something listens there, but it did not answer in time")
     case .open:
       if now - lastHeard >= Self.silenceLimit {
         return .giveUpSocket("the coordinator fell silent")

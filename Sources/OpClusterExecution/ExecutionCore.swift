@@ -191,9 +191,9 @@ extension ExecutionCore {
       link.wait(for: settings.shortestBackoff, at: now)
     case .waiting(let until) where now >= until:
       isBeginningAnew = false
-      link.state = .greeting(deadline: now + settings.handshake, isHelloTaken: false)
+      link.greet(settings, at: now)
       effects.append(.renewConversation)
-    case .greeting(let deadline, _) where now >= deadline: link.fail(settings, at: now)
+    case .greeting(let deadline, _) where now >= deadline: link.giveUpGreeting(settings, at: now)
     case .talking where now - link.lastHeard >= link.timing.suspect:
       link.fail(settings, at: now)
     case .waiting, .greeting, .talking, .closed: break

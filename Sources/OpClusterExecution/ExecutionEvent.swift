@@ -134,8 +134,10 @@ public struct ExecutionSettings: Hashable, Sendable {
   public var isRelay = false
   /// Bytes of unacknowledged reports; beyond it nothing new starts.
   public var maximumUnacknowledgedBytes = Limits.unacknowledgedBytes
-  /// The time from opening a socket to the welcome.
+  /// The time from opening a socket to the welcome, and what it grows to with hellos that get no
+  /// answer.
   public var handshake: Span = .seconds(3)
+  public var longestHandshake: Span = .seconds(48)
   /// The first and the longest wait before a retry; each wait is twice the one before.
   public var shortestBackoff: Span = .milliseconds(50)
   public var longestBackoff: Span = .seconds(2)

@@ -38,6 +38,8 @@ struct Link: Sendable {
   /// The number of welcomes; before the first the worker cannot be an orphan.
   var welcomes: UInt64 = 0
   private var failures: UInt32 = 0
+  /// Consecutive hellos that were taken and not answered in time.
+  private var unansweredHellos: UInt32 = 0
   /// The state of the jitter; seeded by the body.
   private var chance: UInt64
 
@@ -126,6 +128,7 @@ struct Link: Sendable {
     nextHeartbeat = now
     welcomes += 1
     failures = 0
+    unansweredHellos = 0
   }
 
   /// Gives the socket up and waits before a retry, longer each time. The wait is random between
@@ -140,6 +143,24 @@ struct Link: Sendable {
     let half = whole / 2
     let extra = Int64(nextChance() % UInt64(max(1, whole - half)))
     state = .waiting(until: now + Span(nanoseconds: half + extra))
+  }
+
+  /// Begins to greet on a fresh socket. Each hello without an answer doubles the time for the
+  /// next: a coordinator that is slower than its workers' patience would otherwise answer closed
+  /// sockets for ever, and each hello that comes instead makes it slower (A19).
+  mutating func greet(_ settings: ExecutionSettings, at now: Instant) {
+    var time = settings.handshake.nanoseconds
+    for _ in 0..<min(unansweredHellos, 16) where time < settings.longestHandshake.nanoseconds {
+      time *= 2
+    }
+    time = min(time, max(settings.longestHandshake, settings.handshake).nanoseconds)
+    state = .greeting(deadline: now + Span(nanoseconds: time), isHelloTaken: false)
+  }
+
+  /// Gives up a greeting whose time is over.
+  mutating func giveUpGreeting(_ settings: ExecutionSettings, at now: Instant) {
+    if case .greeting(_, isHelloTaken: true) = state { unansweredHellos &+= 1 }
+    fail(settings, at: now)
   }
 
   /// Opens a fresh socket after this time.

@@ -83,6 +83,28 @@ import Testing
     }
   }
 
+  /// A busy coordinator is given more time by each hello that it does not answer.
+  @Test(.checks("A19")) func theTimeForAnAnswerGrows() {
+    var link = Self.open()
+    var now = Instant.zero
+    var times: [Int64] = []
+    for _ in 0..<6 {
+      link.socketLost(at: now, chance: 1)
+      let deadline = link.reconnectDeadline(at: now)
+      times.append((deadline - now).wholeSeconds)
+      link.socketOpened(deadline: deadline)
+      link.connected()
+      now = deadline
+      guard case .giveUpSocket = link.due(at: now, isAwaited: false) else {
+        Issue.record("the deadline passed unnoticed")
+        return
+      }
+    }
+    #expect(times == [3, 6, 12, 24, 48, 48])
+    link.welcomed(at: now)
+    #expect(link.reconnectDeadline(at: now) == now + .seconds(3))
+  }
+
   @Test func patienceOfThoseWhoWait() {
     var link = Self.open()
     link.socketLost(at: .zero, chance: 1)

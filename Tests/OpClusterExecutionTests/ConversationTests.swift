@@ -170,14 +170,34 @@ import Testing
     let due = heard + .seconds(5)
     #expect(rig.now - due >= .milliseconds(25) && rig.now - due <= .milliseconds(50))
     var waits: [Span] = []
-    for _ in 0..<8 {
+    // Each hello without an answer gets the next one more time, up to a bound.
+    for greeting in [3, 6, 12, 24, 48, 48, 48, 48] as [Int64] {
       let opened = rig.now
       _ = rig.trace()
       while !rig.lines.contains("renew") { rig.passTime() }
-      waits.append(rig.now - (opened + .seconds(3)))
+      waits.append(rig.now - (opened + .seconds(greeting)))
     }
+    #expect(waits.allSatisfy { $0 >= .zero })
     #expect(waits.last! >= .seconds(1) && waits.allSatisfy { $0 <= .seconds(2) })
     #expect(rig.running == [Rig.attempt(0)])
+  }
+
+  /// A coordinator that needs longer for a hello than the worker waits answers a closed socket, and
+  /// goes on to do so if each hello waits no longer than the one before.
+  @Test(.checks("A19")) func aSlowCoordinatorIsReached() throws {
+    for seconds in [1, 4, 10, 20] as [Int64] {
+      var rig = Rig()
+      var (free, hellos) = (rig.now, 0)
+      while hellos < 20 {
+        _ = rig.trace()
+        while !rig.lines.contains("renew") { rig.passTime() }
+        hellos += 1
+        // It takes one hello after the other.
+        free = max(free, rig.now) + .seconds(seconds)
+        if try #require(rig.core.nextDeadline) > free { break }
+      }
+      #expect(hellos <= 6, "\(seconds) s")
+    }
   }
 
   // Without a lease nothing new starts; with the coordinator back it does.

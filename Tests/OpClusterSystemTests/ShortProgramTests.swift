@@ -45,6 +45,40 @@ import Testing
     #expect(await run("sh", "-c", script, longest: .milliseconds(300)) == .tookTooLong)
   }
 
+  @Test func isKilledWithItsTask() async throws {
+    let task = Task { await run("sh", "-c", "sleep 1000; true", longest: .seconds(1_000)) }
+    task.cancel()
+    #expect(await task.value == .tookTooLong)
+  }
+
+  /// One that has closed everything is waited for without a spin.
+  @Test func closesItsOutputs() async {
+    let script = "exec <&- >&- 2>&-; sleep 0.3; exit 4"
+    #expect(await run("sh", "-c", script) == .exited(4, output: ""))
+  }
+
+  /// While every thread that its task may have is taken, it is given its input and ends.
+  @Test func doesNotWaitForItsTasksThread() async throws {
+    let folder = try TemporaryFolder.make(named: "short-program")
+    let (count, begun, go) = (folder + "/count", folder + "/begun", folder + "/go")
+    defer {
+      for file in [count, begun, go] { _ = unsafe unlink(file) }
+      _ = unsafe rmdir(folder)
+    }
+    let script = "touch $1; while [ ! -e $2 ]; do sleep 0.01; done; wc -c >$0"
+    let much = String(repeating: "x", count: 3 << 20)
+    let thread = OperationThreads(most: 1)
+    let program = Task(executorPreference: thread) {
+      await run("sh", "-c", script, count, begun, go, input: much)
+    }
+    while text(of: begun) == nil { try await Task.sleep(for: .milliseconds(1)) }
+    try await Task(executorPreference: thread) {
+      close(unsafe creat(go, 0o600))
+      try eventually("all of its input was read") { text(of: count) == "\(3 << 20)\n" }
+    }.value
+    #expect(await program.value == .exited(0, output: ""))
+  }
+
   /// What it is given is all there before it starts, or it does not start.
   @Test func isLeftBehind() throws {
     try withFolder { folder in

@@ -17,8 +17,7 @@ package struct CoordinatorConnection: ~Copyable {
   private var openedAt: Instant
   /// A message that the socket did not take yet.
   package private(set) var unsent: [UInt8]?
-  /// Pieces of logs to send; bounded, further requests get no answer.
-  /// Sent behind everything else.
+  /// Pieces of logs to send, behind everything else. Bounded: further requests get no answer.
   package var logs = LogPieces()
   /// The begin of the time without a coordinator.
   package var aloneSince: Instant
@@ -232,7 +231,6 @@ package struct CoordinatorConnection: ~Copyable {
     return send(bytes)
   }
 
-  /// Whether it still answers requests for logs.
   /// Sends pieces of logs, behind everything else.
   package mutating func sendChunks() -> Sending {
     while let chunk = logs.next() {
