@@ -155,6 +155,8 @@ extension Scheduler {
   var timestamps: [OperationID: Timestamps] { @inline(__always) _read { yield state.timestamps } }
   /// The number of commits so far; the next turn with records is one higher.
   public var lastCommit: CommitIndex { state.lastCommit }
+  /// Whether a request about operations is not decided yet: some may be held back for it.
+  package var hasUndecidedRequests: Bool { !deferred.isEmpty }
 }
 
 /// The client that waits for an answer.

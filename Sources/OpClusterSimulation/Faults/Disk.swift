@@ -22,6 +22,9 @@ struct WrittenTurn: Sendable {
   var events: [UInt8]
   var submissions: [AcceptedSubmission]
   var endings: [GraphEnding]
+  /// Whether an undecided change of operations held some of them back when the turn closed. Not a
+  /// part of what is written.
+  var isSteered: Bool
 }
 
 struct Disk: Sendable {
@@ -47,14 +50,14 @@ struct Disk: Sendable {
   var unsyncedBytes: Int { unsynced.reduce(0) { $0 + $1.records.count + $1.events.count } }
   var unsyncedTurns: Int { unsynced.count }
 
-  mutating func append(_ turn: SchedulingTurn, records: [Record]) {
+  mutating func append(_ turn: SchedulingTurn, records: [Record], isSteered: Bool) {
     let bytes = Wire.encode(records: records)
     torn = nil
     unsynced.append(
       WrittenTurn(
         commit: turn.commit, checksum: Disk.checksum(bytes), records: bytes,
         events: Wire.encode(eventRuns: turn.events), submissions: turn.submissions,
-        endings: turn.endings))
+        endings: turn.endings, isSteered: isSteered))
   }
 
   static func checksum(_ bytes: [UInt8]) -> UInt64 {

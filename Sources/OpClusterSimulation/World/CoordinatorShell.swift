@@ -148,7 +148,12 @@ extension World {
         "commit \(self.coordinator.turn.commit.number): \(self.coordinator.turn.records)"
       }
       for record in coordinator.turn.records { count("record", record) }
-      coordinator.disk.append(coordinator.turn, records: written(coordinator.turn))
+      // A repeated message asks again for what its client has an answer to.
+      let isSteered =
+        coordinator.scheduler.hasUndecidedRequests
+        || clients.contains { $0.pending.contains { $0.request.isSteering } }
+      coordinator.disk.append(
+        coordinator.turn, records: written(coordinator.turn), isSteered: isSteered)
     }
     for effect in coordinator.turn.atOnce { carryOut(effect) }
     if !coordinator.turn.afterDurable.isEmpty {
@@ -244,7 +249,7 @@ extension World {
     do {
       let records = try Wire.decodeRecords(turn.records)
       shadow.replay(records, commit: turn.commit)
-      ledger.isSteered = clients.contains { $0.pending.contains { $0.request.isSteering } }
+      ledger.isSteered = turn.isSteered
       ledger.take(
         records, try Wire.decodeEventRuns(turn.events), turn.submissions, turn.endings,
         commit: turn.commit)
