@@ -48,13 +48,10 @@ enum CoreChange: String, CaseIterable {
     switch change {
     case .submission(let graph): world.takeIn(graph)
     case .requests(let requests):
-      for request in requests {
-        world.ask(request)
-        while world.lastReply == nil { world.tick(after: .zero) }
-      }
+      for request in requests { world.ask(request) }
     case .end(let result): world.run(world.probe, result: result)
     }
-    while world.scheduler.hasPendingEnds { world.tick(after: .zero) }
+    world.settle()
     return (world.longestTurn, world.spent)
   }
 
@@ -111,7 +108,7 @@ enum CoreChange: String, CaseIterable {
       _ = world.submit(behind)
       if self != .reasons { return .end(Self.failure) }
       world.run(world.probe, result: Self.failure)
-      while world.scheduler.hasPendingEnds { world.tick(after: .zero) }
+      world.settle()
       return .requests([.operations(selection, after: nil, limit: 1_000)])
     case .dependents, .unblock, .skip, .stop:
       _ = world.submit(fan(count))

@@ -55,7 +55,10 @@ struct CoreCommand: ParsableCommand {
       var column: [CoreEvent: Double] = [:]
       for event in CoreEvent.allCases {
         // The first ones grow tables and caches.
-        let values = (0..<runs + 3).compactMap { event.measure(in: &world, $0) }.dropFirst(3)
+        let values = (0..<runs + 3).compactMap { round in
+          world.settle()
+          return event.measure(in: &world, round)
+        }.dropFirst(3)
         if !values.isEmpty { column[event] = values.map { $0 / .microseconds(1) }.median }
       }
       columns.append(column)

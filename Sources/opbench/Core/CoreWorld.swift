@@ -25,7 +25,7 @@ struct CoreWorld {
   private(set) var machines: [UInt64: Machine] = [:]
   private var lastPeer: UInt64 = 1_000
   private var lastRequest: UInt64 = 0
-  /// The reply of the latest request; all requests of the benchmark are answered at once.
+  /// The reply of the latest request; nil: not answered yet.
   private(set) var lastReply: ClientReply?
   /// The time of all turns since it was set to zero.
   var spent = Duration.zero
@@ -62,11 +62,17 @@ struct CoreWorld {
     effects.removeAll(keepingCapacity: true)
   }
 
+  /// Asks, and makes turns until the answer, which may need several.
   mutating func ask(_ request: ClientRequest) {
     lastRequest += 1
     lastReply = nil
     let number = RequestID(lastRequest)
     step { scheduler, turn in scheduler.handle(.client(PeerID(9), number, request), into: &turn) }
+    while lastReply == nil {
+      tick(after: .zero)
+      // It may wait for what machines give back.
+      for (peer, machine) in machines where !machine.recalled.isEmpty { run(peer, atMost: 0) }
+    }
   }
 
   /// Asks for a graph as the coordinator's loop does for a large one: what follows from the
@@ -94,6 +100,11 @@ struct CoreWorld {
   mutating func tick(after span: Span) {
     now = now + span
     step { scheduler, turn in scheduler.handle(.tick(), into: &turn) }
+  }
+
+  /// Follows all that has ended, so that later turns pay for nothing of it.
+  mutating func settle() {
+    while scheduler.hasPendingEnds { tick(after: .zero) }
   }
 
   // MARK: - Machines
@@ -148,8 +159,9 @@ struct CoreWorld {
   /// Obeys at once: what is recalled has not started, and is given back with the next report.
   private mutating func carryOut(_ effect: Effect) {
     switch effect {
-    case .toClient(_, _, let reply): lastReply = reply
-    case .close: break
+    case .toClient(_, let number, let reply) where number == RequestID(lastRequest):
+      lastReply = reply
+    case .toClient, .close: break
     case .toWorker(let peer, .welcome(let welcome)):
       machines[peer.number]?.conversation = welcome.conversation
     case .toWorker(let peer, .orders(let orders)):
