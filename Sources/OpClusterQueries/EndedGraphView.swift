@@ -26,6 +26,7 @@ package struct EndedGraphView: GraphView, Sendable {
   package var labels: [Label] { outline.labels }
   package var stageCount: Int { outline.stageCount }
   package func template(of stage: Int) -> OperationTemplate { outline.template(of: stage) }
+  package func name(of stage: Int) -> String { outline.name(of: stage) }
   package func labels(of stage: Int) -> [Label] { outline.labels(of: stage) }
   package func indices(of stage: Int) -> Range<UInt32> { outline.indices(of: stage) }
   package func stage(of index: UInt32) -> Int? { outline.stage(of: index) }

@@ -17,6 +17,7 @@ package struct GraphOutline: GraphShape, Sendable {
   package var labels: [Label] { submission.labels }
   package var stageCount: Int { submission.templates.count }
   package func template(of stage: Int) -> OperationTemplate { submission.templates[stage] }
+  package func name(of stage: Int) -> String { submission.templates[stage].name }
   package func labels(of stage: Int) -> [Label] { submission.templates[stage].labels }
   package func indices(of stage: Int) -> Range<UInt32> { firsts[stage]..<firsts[stage + 1] }
 

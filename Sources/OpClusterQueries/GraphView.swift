@@ -10,7 +10,8 @@ package protocol GraphShape {
   var labels: [Label] { get }
   var stageCount: Int { get }
   func template(of stage: Int) -> OperationTemplate
-  /// The template's own labels, without a copy of the whole template.
+  /// The template's name and its own labels, without a copy of the whole template.
+  func name(of stage: Int) -> String
   func labels(of stage: Int) -> [Label]
   func indices(of stage: Int) -> Range<UInt32>
   /// The stage of an operation; nil for an index that the graph does not have. Costs a binary

@@ -44,8 +44,9 @@ package struct OperationFilter: Sendable {
   ) -> Bool {
     let queue = WantedQueue(selection.queue, in: shape.graph)
     for stage in 0..<shape.stageCount {
+      guard means(stage, shape) else { continue }
       let template = shape.template(of: stage)
-      guard means(template, shape), meansPriority(template.priority),
+      guard meansPriority(template.priority),
         queue.isMeant(by: shape.queueName(of: stage))
       else { continue }
       if !forEachRange(of: stage, template, shape, from: first, body) { return false }
@@ -80,8 +81,9 @@ package struct OperationFilter: Sendable {
     while let stage = nextStage(of: view, from: start) {
       start = stage + 1
       if !selection.states.isEmpty, !view.mayHave(selection.states, stage: stage) { continue }
+      guard means(stage, view) else { continue }
       let template = view.template(of: stage)
-      guard means(template, view), comparesPriorities || meansPriority(template.priority),
+      guard comparesPriorities || meansPriority(template.priority),
         comparesQueues || queue.isMeant(by: view.queueName(of: stage))
       else { continue }
       let comparesEach = !selection.states.isEmpty || comparesPriorities || comparesQueues
@@ -127,10 +129,10 @@ package struct OperationFilter: Sendable {
   }
 
   /// Whether the name and labels match, which never change.
-  private func means(_ template: OperationTemplate, _ shape: some GraphShape) -> Bool {
-    if let pattern, !pattern.matches(template.name) { return false }
+  private func means(_ stage: Int, _ shape: some GraphShape) -> Bool {
+    if let pattern, !pattern.matches(shape.name(of: stage)) { return false }
     return selection.labels.allSatisfy {
-      template.labels.contains($0) || shape.labels.contains($0)
+      shape.labels(of: stage).contains($0) || shape.labels.contains($0)
     }
   }
 

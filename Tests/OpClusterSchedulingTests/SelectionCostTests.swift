@@ -265,6 +265,10 @@ private struct CountingView: GraphView {
     looks.count += 1
     return view.template(of: stage)
   }
+  func name(of stage: Int) -> String {
+    looks.count += 1
+    return view.name(of: stage)
+  }
   func labels(of stage: Int) -> [Label] { view.labels(of: stage) }
   func indices(of stage: Int) -> Range<UInt32> { view.indices(of: stage) }
   func stage(of index: UInt32) -> Int? { view.stage(of: index) }

@@ -206,7 +206,8 @@ import Testing
       ("al*", "al", true), ("*", "", true), ("?", "", false), ("?", "é", true), ("??", "a", false),
       ("*a*b", "xaxxb", true), ("*a*b", "xaxxbc", false), ("a**c", "ac", true), ("", "a", false),
       ("*.fastq?", "r.fastq1", true), ("a?c", "abc", true), ("a?c", "a*c", true),
-      ("a*", "ba", false),
+      ("a*", "ba", false), ("*é?", "xéy", true), ("r*n", "rén", true), ("?", "\r\n", true),
+      ("a?b", "a👩‍👩‍👧b", true), ("??", "👩‍👩‍👧", false),
     ])
   func patterns(pattern: String, name: String, isMeant: Bool) {
     #expect(NamePattern(pattern).matches(name) == isMeant)

@@ -34,11 +34,10 @@ public struct PreparedSubmission: Sendable {
     contentHash = isHashed ? submission.contentHash : 0
     do throws(Refusal) {
       let edges = try SubmissionChecks(submission).run()
-      let plan = GraphPlan(
+      plan = GraphPlan(
         submission, edges, pageBits: pageBits,
         demandsAtOnce: LaterStages.demandsAtOnce(Limits.endStepsPerTurn))
-      outline = plan.outline
-      self.plan = plan
+      if let planned = plan?.outline { outline = planned }
       refusal = nil
     } catch {
       refusal = error

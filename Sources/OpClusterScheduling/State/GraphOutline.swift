@@ -4,16 +4,7 @@ package import OpClusterModel
 
 extension ClusterState {
   /// Costs the stages, not the operations: the states are counted along.
-  func row(of graph: Graph) -> GraphRow { row(of: graph, state(of: graph)) }
-
-  func row(of graph: Graph, _ state: GraphRow.State) -> GraphRow {
-    var counts = StateCounts()
-    for at in graph.stages.indices { counts.add(graph.stages[at].counts) }
-    return GraphRow(
-      graph: graph.id, name: graph.submission.name, state: state,
-      counts: counts, submittedAt: graph.submittedAt, finishedAt: .unknown,
-      labels: graph.submission.labels, allowedFailures: graph.allowedFailures)
-  }
+  func row(of graph: Graph) -> GraphRow { graph.row(state(of: graph)) }
 
   /// A graph whose last operation has ended shows its outcome, in the one turn in which it is still
   /// there.
@@ -161,5 +152,15 @@ extension GraphOutcome {
     case .failed: .failed
     case .cancelled: .cancelled
     }
+  }
+}
+
+extension Graph {
+  func row(_ state: GraphRow.State) -> GraphRow {
+    var counts = StateCounts()
+    for at in stages.indices { counts.add(stages[at].counts) }
+    return GraphRow(
+      graph: id, name: submission.name, state: state, counts: counts, submittedAt: submittedAt,
+      finishedAt: .unknown, labels: submission.labels, allowedFailures: allowedFailures)
   }
 }

@@ -23,6 +23,7 @@ struct LivingGraphView: GraphView {
   var labels: [Label] { living.submission.labels }
   var stageCount: Int { living.stages.count }
   func template(of stage: Int) -> OperationTemplate { living.stages[stage].template }
+  func name(of stage: Int) -> String { living.stages[stage].template.name }
   func labels(of stage: Int) -> [Label] { living.stages[stage].template.labels }
   func indices(of stage: Int) -> Range<UInt32> { living.stages[stage].indices }
   func stage(of index: UInt32) -> Int? {

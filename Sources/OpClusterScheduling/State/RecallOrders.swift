@@ -37,7 +37,8 @@ extension ClusterState {
   func isAwaitedAhead(_ id: OperationID) -> Bool {
     let graph = id.graph.number
     return graphs[graph].dependents.range(of: id.index).contains { position in
-      let cell = graphs[graph].cell(graphs[graph].dependents[position].index)
+      let index = graphs[graph].dependents[position].index
+      let cell = graphs[graph].cell(index)
       return cell.flags.contains(.ahead) && cell.phase == .dispatched
     }
   }

@@ -29,6 +29,10 @@ struct Stage: Sendable {
 
   var indices: Range<UInt32> { firstIndex..<(firstIndex + template.count) }
   func element(_ index: UInt32) -> UInt32 { index - firstIndex }
+
+  /// `OperationTemplate.readsInputs`, which as a call to another module would copy the template.
+  @inline(__always)
+  var readsInputs: Bool { template.wantsInputs || !template.ownFiles.isEmpty }
 }
 
 /// An edge between stages, as seen from one of them.

@@ -354,7 +354,7 @@ extension Scheduler {
     let stage = graphs[graph].stageNumber(of: id.index)
     if reuse(id, stage, into: &turn) { return false }
     var inputs: [DependencyInput] = []
-    if graphs[graph].stages[stage].template.readsInputs {
+    if graphs[graph].stages[stage].readsInputs {
       inputs = self.inputs(of: id, stage)
       if let lack = lack(of: inputs) {
         // A waiting operation may be sent ahead, but fails only at its own time.
@@ -424,8 +424,8 @@ extension Scheduler {
     let template = UInt32(stage)
     if conversations[worker.number].knows(template, of: graph, queue: queueName) { return named }
     noteTold(template, of: graph, queue: queueName, to: worker.number)
-    var announcement = graphs[graph.number].announcement(
-      of: stage, queues[own.number].settings.qos)
+    let service = queues[own.number].settings.qos
+    var announcement = graphs[graph.number].announcement(of: stage, service)
     announcement.queueName = queueName
     conversations[worker.number].note(announcement.payload.count, of: id)
     turn.orders[at].orders.templates.append(announcement)

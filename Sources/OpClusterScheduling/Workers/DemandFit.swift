@@ -83,7 +83,8 @@ extension Scheduler {
   func takesAny(
     _ worker: UInt32, _ free: Resources, _ rank: Rank, at now: Instant
   ) -> Bool {
-    workers[worker].assigned == 0 && free.cpus > .zero || room(at: worker, for: rank, at: now) > 0
+    if workers[worker].assigned == 0, free.cpus > .zero { return true }
+    return room(at: worker, for: rank, at: now) > 0
   }
 
   /// Whether a worker keeps its room for an operation that does not fit yet, so that small ones do

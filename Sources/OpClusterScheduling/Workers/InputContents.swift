@@ -96,7 +96,7 @@ extension Scheduler {
 
   /// Whether an operation may read contents. Without any, nothing is looked at.
   func mayNeedContents(_ graph: UInt32, _ stage: Int) -> Bool {
-    !state.pins.isEmpty && graphs[graph].stages[stage].template.readsInputs
+    !state.pins.isEmpty && graphs[graph].stages[stage].readsInputs
       && !graphs[graph].stages[stage].template.contentNeeds.isEmpty
   }
 

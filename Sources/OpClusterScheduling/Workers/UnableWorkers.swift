@@ -109,9 +109,16 @@ extension Scheduler {
   /// really started.
   mutating func noteBegin(_ attempt: AttemptID, at worker: UInt32, _ now: Instant) {
     let id = attempt.operation
-    let isAwaited =
-      isTry(worker, id) || conversations[worker].trouble?.stages[firstOfStage(id)] != nil
-      || graphs[id.graph.number].unable[id.index] != nil
+    // In the usual case it reads two fields. In a closure, as the sides of || are, the whole
+    // conversation would be copied.
+    var isAwaited = false
+    if conversations[worker].trouble != nil {
+      isAwaited =
+        isTry(worker, id) || conversations[worker].trouble?.stages[firstOfStage(id)] != nil
+    }
+    if !graphs[id.graph.number].unable.isEmpty, !isAwaited {
+      isAwaited = graphs[id.graph.number].unable[id.index] != nil
+    }
     guard isAwaited else { return }
     startConfirmations.insert(
       StartConfirmation(until: now + Limits.startIsCertain, attempt: attempt, worker: worker))

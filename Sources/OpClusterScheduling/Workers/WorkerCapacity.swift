@@ -12,12 +12,16 @@ extension Scheduler {
   /// The capacity that it has left.
   @inline(__always)
   func free(_ worker: UInt32) -> Resources {
-    conversations[worker].free(besides: workers[worker].taken)
+    // A method of the conversation would copy it.
+    var free = conversations[worker].capacity
+    free.take(workers[worker].taken)
+    return free
   }
 
   /// The number of further operations of a rank that it may be assigned.
   func room(at worker: UInt32, for rank: Rank, at now: Instant) -> UInt32 {
-    workers[worker].room(for: rank, within: conversations[worker].prefetch(at: now))
+    let window = conversations[worker].prefetch(at: now)
+    return workers[worker].room(for: rank, within: window)
   }
 }
 

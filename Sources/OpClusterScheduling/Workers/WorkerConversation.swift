@@ -9,9 +9,21 @@ struct WorkerConversation: Watchable {
   /// The capacity that it announced.
   private(set) var offered = Resources.none
   /// The usable part of it: without the resources of processes that KILL does not end.
-  private(set) var capacity = Resources.none { didSet { fittingChanges &+= 1 } }
+  private(set) var capacity = Resources.none {
+    didSet {
+      fittingChanges &+= 1
+      renewRoomForOne()
+    }
+  }
   /// The most that one operation can have here; nil: the capacity.
-  private(set) var largest: Resources? { didSet { fittingChanges &+= 1 } }
+  private(set) var largest: Resources? {
+    didSet {
+      fittingChanges &+= 1
+      renewRoomForOne()
+    }
+  }
+  /// The most that one operation can have here. Kept, since every turn reads it.
+  private(set) var roomForOne = Resources.none
   /// The attempts with such processes.
   private(set) var unkillable: [AttemptID] = []
   /// Whether its last report named any.
@@ -125,10 +137,12 @@ struct WorkerConversation: Watchable {
     capacity.covers(demand) && (largest.map { $0.covers(demand) } ?? true)
   }
 
-  /// The most that one operation can have here.
-  var roomForOne: Resources {
-    guard let largest else { return capacity }
-    return Resources(
+  private mutating func renewRoomForOne() {
+    guard let largest else {
+      roomForOne = capacity
+      return
+    }
+    roomForOne = Resources(
       cpus: min(capacity.cpus, largest.cpus),
       memoryBytes: min(capacity.memoryBytes, largest.memoryBytes),
       gpus: min(capacity.gpus, largest.gpus),
@@ -136,14 +150,6 @@ struct WorkerConversation: Watchable {
         Resources.NamedAmount(
           name: $0.name, amount: min($0.amount, largest.amount(named: $0.name)))
       })
-  }
-
-  /// The capacity that is left beside `taken`.
-  @inline(__always)
-  func free(besides taken: Resources) -> Resources {
-    var free = capacity
-    free.take(taken)
-    return free
   }
 
   // MARK: - How fast it is

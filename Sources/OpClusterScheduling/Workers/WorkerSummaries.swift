@@ -58,8 +58,10 @@ extension Scheduler {
     let roomForOne = conversations[worker].roomForOne
     summary.fitting.most = DemandAmounts(roomForOne, kinds: kinds)
     summary.fitting.least = DemandAmounts(roomForOne, kinds: conversations[worker].servedBits)
-    summary.fitting.isPlain =
-      conversations[worker].lacks.isEmpty && conversations[worker].withheld.isEmpty
+    // Not inside of &&, which is a closure: it would copy the conversation.
+    let lacksNothing = conversations[worker].lacks.isEmpty
+    let withholdsNothing = conversations[worker].withheld.isEmpty
+    summary.fitting.isPlain = lacksNothing && withholdsNothing
     summary.fitting.changes = conversations[worker].fittingChanges
     let free = free(worker)
     summary.score = score(of: worker, free)
@@ -89,7 +91,8 @@ extension Scheduler {
   /// lease ends; any other at its next heartbeat, or when it becomes suspect.
   func noteDeadlines(of worker: UInt32, in summary: inout WorkerSummary) {
     let hasPeer = conversations[worker].peer != nil
-    summary.isSilent = !hasPeer || conversations[worker].isSuspect
+    let isSuspect = conversations[worker].isSuspect
+    summary.isSilent = !hasPeer || isSuspect
     if summary.isSilent {
       summary.due = conversations[worker].lastHeard + timing.lost
     } else {

@@ -192,11 +192,11 @@ extension ClusterState {
   }
 
   private mutating func endGraph(_ id: GraphID, into turn: inout SchedulingTurn) {
-    let outcome = graphs[id.number].outcome
-    emit(.graphFinished(outcome), about: .graph(id), into: &turn)
-    var row = row(of: graphs[id.number], outcome.graphState)
-    row.finishedAt = turn.wall
     let graph = graphs.take(id.number)
+    let outcome = graph.outcome
+    emit(.graphFinished(outcome), about: .graph(id), into: &turn)
+    var row = graph.row(outcome.graphState)
+    row.finishedAt = turn.wall
     livingOperations -= UInt64(graph.operationCount)
     outputAccounts.end(id, bytes: graph.outputExcess)
     unciteAll(of: graph)
