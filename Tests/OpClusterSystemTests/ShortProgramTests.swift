@@ -69,7 +69,8 @@ import Testing
     let much = String(repeating: "x", count: 3 << 20)
     let thread = OperationThreads(most: 1)
     let program = Task(executorPreference: thread) {
-      await run("sh", "-c", script, count, begun, go, input: much)
+      // This test may be kept from its own thread for long.
+      await run("sh", "-c", script, count, begun, go, input: much, longest: .seconds(1_000))
     }
     while text(of: begun) == nil { try await Task.sleep(for: .milliseconds(1)) }
     try await Task(executorPreference: thread) {
