@@ -28,6 +28,8 @@ public struct CoordinatorSettings: Sendable {
   var silentConnectionsPerHost = CoordinatorLimits.silentConnectionsPerHost
   /// A slower disk counts as slow: messages that need not wait for it do not; less in tests.
   var diskPatience = CoordinatorLimits.diskPatience
+  /// The time that a turn spends on questions that look at much and find little; less in tests.
+  var searchTime = CoordinatorLimits.searchTime
   /// The limit of unheard bytes that a connection may have sent; less in tests (A4).
   var unheardBytes = Limits.unheardBytes
 
@@ -134,10 +136,13 @@ enum CoordinatorLimits {
   static let inspectionRest = Span.seconds(3_600)
   /// The characters of a history problem in answers; the log has all of it.
   static let problemLength = 200
-  /// The explanations in one reply.
-  static let explanations = 100
   /// The time that a turn spends on hearing clients, unless one message takes longer.
   static let hearingTime = Span(nanoseconds: 250_000)
+  /// The time that it spends on questions that look at much and find little, unless one step takes
+  /// longer; the looks of a step; and the unfinished questions that one principal may have.
+  static let searchTime = Span.milliseconds(1)
+  static let looksAtOnce = 1_024
+  static let unfinishedSearches = 16
   /// A disk without a confirmation for this time is slow, and waiting clients are told.
   static let diskPatience = Span.seconds(1)
   /// The most graphs in a question that is answered while the disk is slow.

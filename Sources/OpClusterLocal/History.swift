@@ -143,9 +143,6 @@ final class EndedGraphMemory: Sendable {
     self.weight = weight
   }
 
-  /// The limit of explanations in one answer.
-  static let explained = 100
-
   fileprivate func unattempted(_ index: UInt32) -> AttemptHistory? {
     var low = 0
     var high = unattempted.count

@@ -181,15 +181,15 @@ extension Brains {
     } catch {
       let filter = OperationFilter(selection)
       var found: [Explanation] = []
-      for ended in history.graphs(selection) where found.count <= EndedGraphMemory.explained {
+      for ended in history.graphs(selection) where found.count <= Limits.explanationsPerReply {
         let rows = ended.rows(
-          filter, after: nil, limit: EndedGraphMemory.explained + 1 - found.count)
+          filter, after: nil, limit: Limits.explanationsPerReply + 1 - found.count)
         found += rows.map { history.explanation(of: $0, in: ended) }
       }
       if found.isEmpty { throw error }
       return .explanations(
-        Array(found.prefix(EndedGraphMemory.explained)),
-        more: found.count > EndedGraphMemory.explained)
+        Array(found.prefix(Limits.explanationsPerReply)),
+        more: found.count > Limits.explanationsPerReply)
     }
   }
 

@@ -174,6 +174,8 @@ public enum Limits {
   public static let helloBytes = 1024 * 1024
   /// Entries (dispatches, reports, events) in one message; a turn with more sends several.
   public static let entriesPerMessage = 65_536
+  /// Operations that one reply explains.
+  public static let explanationsPerReply = 100
   /// Rows of one reply; a client asks for the next page.
   public static let rowsPerReply = 1_000
   /// Rows of a reply for a client that asked for `asked` rows; 0 means the maximum.

@@ -106,13 +106,16 @@ public struct ElementNumbers: Hashable, Sendable {
 }
 
 extension OperationTemplate {
-  /// Calls `body` with ascending ranges of the elements from `start` on whose shown numbers are in
-  /// the set, until it returns false. Returns whether it always returned true. The cost grows with
-  /// the runs of the template and the ranges of the result; steps above 1 cost a check per element.
+  /// Calls `body` with ascending ranges of the elements from `start` on, and before `end`, whose
+  /// shown numbers are in the set, until it returns false. Returns whether it always returned true.
+  /// The cost grows with the runs of the template and the ranges of the result; steps above 1 cost
+  /// a check per element.
   @discardableResult
   public func forEachElements(
-    from start: UInt32 = 0, numbered numbers: ElementNumbers, _ body: (Range<UInt32>) -> Bool
+    from start: UInt32 = 0, before end: UInt32 = .max, numbered numbers: ElementNumbers,
+    _ body: (Range<UInt32>) -> Bool
   ) -> Bool {
+    let count = min(self.count, end)
     if start >= count { return true }
     if numbers.isAll { return body(start..<count) }
     var before: UInt32 = 0

@@ -66,48 +66,96 @@ package struct OperationFilter: Sendable {
     }
   }
 
-  /// The same, with neighbours at once; some ranges follow each other. Visits the stages from
-  /// `first` on, of a single name only those that may have it, and in those that may contain
-  /// selected operations all that are not known to be equal.
+  /// The same, with neighbours at once; some ranges follow each other.
   @discardableResult
   package func forEachSelectedRange(
     of view: some GraphView, from first: UInt32 = 0, _ body: (Range<UInt32>) -> Bool
   ) -> Bool {
-    guard let begin = view.stage(of: first) else { return true }
+    var looks = Int.max
+    return search(view, from: first, atMost: &looks, body) == .end
+  }
+
+  /// How far a search has come.
+  package enum Reached: Equatable, Sendable {
+    /// Nothing is left.
+    case end
+    /// The body did not want more.
+    case stopped
+    /// It has used its looks; this operation is the first that it has not looked at.
+    case paused(before: UInt32)
+  }
+
+  /// The same in parts: it pauses when it has used its looks, and may be called again from there.
+  /// Looks at the stages from `first` on, of a single name only at those that may have it, and in
+  /// those that may contain selected operations at all that are not known to be equal.
+  ///
+  /// - Parameter looks: What it may still use; below 0 afterwards if it has paused.
+  package func search(
+    _ view: some GraphView, from first: UInt32, atMost looks: inout Int,
+    _ body: (Range<UInt32>) -> Bool
+  ) -> Reached {
+    guard let begin = view.stage(of: first) else { return .end }
     let queue = WantedQueue(selection.queue, in: view.graph)
     let comparesQueues = selection.queue != nil && view.hasMoved
     let comparesPriorities = selection.priority != nil && view.hasOwnPriorities
+    let comparesEach = !selection.states.isEmpty || comparesPriorities || comparesQueues
     var start = begin
     while let stage = nextStage(of: view, from: start) {
       start = stage + 1
+      looks -= 1
+      if looks < 0 { return .paused(before: max(first, view.indices(of: stage).lowerBound)) }
       if !selection.states.isEmpty, !view.mayHave(selection.states, stage: stage) { continue }
       guard means(stage, view) else { continue }
       let template = view.template(of: stage)
       guard comparesPriorities || meansPriority(template.priority),
         comparesQueues || queue.isMeant(by: view.queueName(of: stage))
       else { continue }
-      let comparesEach = !selection.states.isEmpty || comparesPriorities || comparesQueues
-      let goesOn = forEachRange(of: stage, template, view, from: first) { range in
+      var reached = Reached.end
+      let looked = forEachRange(of: stage, template, view, from: first, atMost: &looks) {
+        (range, looks) in
         if !comparesEach { return body(range) }
         var index = range.lowerBound
         while index < range.upperBound {
+          looks -= 1
+          if looks < 0 {
+            reached = .paused(before: index)
+            return false
+          }
           let next = view.equalEnd(from: index, before: range.upperBound)
-          defer { index = next }
-          if !selection.states.isEmpty, !selection.states.contains(view.state(of: index)) {
-            continue
-          }
-          if comparesPriorities, !meansPriority(view.priority(of: index, stage: stage)) {
-            continue
-          }
-          if comparesQueues, !queue.isMeant(by: view.queueName(of: index, stage: stage)) {
-            continue
-          }
-          if !body(index..<next) { return false }
+          let isMeant = isMeantNow(
+            index, stage, view, queue: comparesQueues ? queue : nil, priority: comparesPriorities)
+          if isMeant, !body(index..<next) { return false }
+          index = next
         }
         return true
       }
-      if !goesOn { return false }
+      if reached != .end { return reached }
+      if looked != .end { return looked }
     }
+    return .end
+  }
+
+  /// Whether an operation that was selected still is: its state, queue and priority may have
+  /// changed, and nothing else.
+  package func stillSelects(_ index: UInt32, of view: some GraphView) -> Bool {
+    guard let stage = view.stage(of: index) else { return false }
+    let queue = selection.queue.map { WantedQueue($0, in: view.graph) }
+    return isMeantNow(index, stage, view, queue: queue, priority: selection.priority != nil)
+  }
+
+  /// Whether what may change of an operation is as it was asked for.
+  ///
+  /// - Parameters:
+  ///   - queue: The queue to compare its own with, if it is to be.
+  ///   - priority: Whether its priority is to be compared.
+  private func isMeantNow(
+    _ index: UInt32, _ stage: Int, _ view: some GraphView, queue: WantedQueue?, priority: Bool
+  ) -> Bool {
+    if !selection.states.isEmpty, !selection.states.contains(view.state(of: index)) {
+      return false
+    }
+    if priority, !meansPriority(view.priority(of: index, stage: stage)) { return false }
+    if let queue { return queue.isMeant(by: view.queueName(of: index, stage: stage)) }
     return true
   }
 
@@ -122,10 +170,34 @@ package struct OperationFilter: Sendable {
     of stage: Int, _ template: OperationTemplate, _ shape: some GraphShape, from first: UInt32,
     _ body: (Range<UInt32>) -> Bool
   ) -> Bool {
+    var looks = Int.max
+    return forEachRange(of: stage, template, shape, from: first, atMost: &looks) { (range, _) in
+      body(range)
+    } == .end
+  }
+
+  /// The same in parts.
+  private func forEachRange(
+    of stage: Int, _ template: OperationTemplate, _ shape: some GraphShape, from first: UInt32,
+    atMost looks: inout Int, _ body: (Range<UInt32>, inout Int) -> Bool
+  ) -> Reached {
     let start = shape.indices(of: stage).lowerBound
-    return template.forEachElements(from: max(first, start) - start, numbered: numbers) {
-      body((start + $0.lowerBound)..<(start + $0.upperBound))
+    var element = max(first, start) - start
+    while element < template.count {
+      var end = template.count
+      // Numbers in steps are looked for one by one; half of the looks are for what is found.
+      if !numbers.isAll, !numbers.areRanges {
+        if looks <= 1 { return .paused(before: start + element) }
+        end = element + UInt32(clamping: min(looks / 2, Int(end - element)))
+        looks -= Int(end - element)
+      }
+      let goesOn = template.forEachElements(from: element, before: end, numbered: numbers) {
+        body((start + $0.lowerBound)..<(start + $0.upperBound), &looks)
+      }
+      if !goesOn { return .stopped }
+      element = end
     }
+    return .end
   }
 
   /// Whether the name and labels match, which never change.

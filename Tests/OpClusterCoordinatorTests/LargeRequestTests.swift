@@ -61,6 +61,39 @@ import Testing
         == .accepted(GraphID(2), operations: 6_000, repeated: true))
   }
 
+  // A question that looks at many stages keeps nobody waiting: others that are asked later are
+  // answered before it, also its own client's; and one key has a bounded number of them.
+  @Test(.checks("G29")) func questionsThatLookAtMuch() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder()) { $0.searchTime = .zero }
+    let (client, other) = (try TestClient(service), try TestClient(service))
+    let graph = try client.submit(large("g"))
+    var selection = Selection.graph(graph)
+    selection.operation = "*-5999"
+    let question = ClientRequest.operations(selection, after: nil, limit: 9)
+    let first = try client.send(question)
+    let ping = try client.send(.ping)
+    _ = try client.reply(to: ping)
+    #expect(try !client.hasReply(to: first, within: 0))
+    #expect(try other.ask(.ping) != .refused(Refusal(.busy, "")))
+    guard case .operations(let rows, more: false) = try client.reply(to: first) else {
+      Issue.record("no rows")
+      return
+    }
+    #expect(rows.map(\.name) == ["operation-5999"])
+    // So many at once that some are refused, and the others are answered.
+    let many = try (0..<64).map { _ in try client.send(question) }
+    var (answered, refused) = (0, 0)
+    for request in many {
+      switch try client.reply(to: request) {
+      case .operations(let rows, more: false) where rows.count == 1: answered += 1
+      case .refused(let refusal) where refusal.code == .busy && refusal.retryAfter != nil:
+        refused += 1
+      case let reply: Issue.record("\(reply)")
+      }
+    }
+    #expect(answered >= CoordinatorLimits.unfinishedSearches && answered + refused == 64)
+  }
+
   // A few bytes may mean as much: single edges among very many elements.
   @Test(.checks("G29")) func fewBytesForManyOperations() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder()) {

@@ -205,11 +205,24 @@ import Testing
     // A gap, so that the place of a graph is not its number.
     world.ask(.cancel(.selection(.graph(GraphID(7))), reason: "", grace: nil))
     var visited: [UInt32] = []
-    world.scheduler.forEachLivingGraph(Selection(graphs: .all), after: GraphID(150)) { id in
-      visited.append(id.number)
-      return visited.count < 3
+    let ranges: [Selection.ClosedRangeOfGraphs] = [
+      .init(GraphID(1), GraphID(9)), .init(GraphID(151), GraphID(152)),
+      .init(GraphID(200), GraphID(.max)), .init(GraphID(153), GraphID(153)),
+    ]
+    for wanted in [Selection.Graphs.all, .active, .numbers(ranges)] {
+      visited = []
+      world.scheduler.forEachLivingNumber(of: wanted, after: 150) { number in
+        visited.append(number)
+        return visited.count < 4
+      }
+      #expect(visited == [151, 152, 153, wanted == .numbers(ranges) ? 200 : 154])
     }
-    #expect(visited == [151, 152, 153])
+    visited = []
+    world.scheduler.forEachLivingNumber(of: .numbers(ranges)) { number in
+      visited.append(number)
+      return visited.count < 9
+    }
+    #expect(visited == [1, 2, 3, 4, 5, 6, 8, 9, 151])
     #expect(graphNumbers(Selection(graphs: .active), 0, &world).count == 299)
   }
 

@@ -348,7 +348,7 @@ struct ExplanationSearch: Sendable {
   fileprivate mutating func step(
     _ question: RowsQuestion, _ reader: inout HistoryReader
   ) throws -> HistoryStep<ClientReply> {
-    let most = CoordinatorLimits.explanations
+    let most = Limits.explanationsPerReply
     while let graph = ended {
       if reader.isSpent { return .unfinished }
       if let page = try EndedGraphPage(graph, filter, &reader) {

@@ -142,6 +142,13 @@ extension CoordinatorLoop {
     guard admits(.request(request, what, bytes: bytes, facts), .client, peer) else { return }
     switch what {
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .ping:
+      let unfinished = work.unfinishedSearches[known.holder, default: 0]
+      guard unfinished < CoordinatorLimits.unfinishedSearches else {
+        let busy = Refusal(
+          .busy, "\(unfinished) questions of this key are being looked for",
+          hint: "ask again in a moment", retryAfter: .milliseconds(100))
+        return sendReply(.refused(busy), to: peer, request)
+      }
       work.questions.append(
         ClientQuestion(peer: peer, request: request, what: what, size: .init(bytes: bytes)))
     case .configuration:

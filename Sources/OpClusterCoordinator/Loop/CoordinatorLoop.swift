@@ -141,6 +141,8 @@ struct TurnWork {
   /// Workers whose conversations ended since the last turn.
   var pendingGone: [PeerID] = []
   var questions: [ClientQuestion] = []
+  /// How many of them the last turn has left to this one.
+  var unfinishedSearches: [QuotaHolder: Int] = [:]
   /// Whether a large message has been prepared and is to be heard.
   var hasPrepared = false
   /// The pending effects for subscribers.

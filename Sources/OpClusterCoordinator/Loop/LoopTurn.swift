@@ -141,6 +141,7 @@ extension CoordinatorLoop {
     if !isStalled, !admission.queue.isEmpty {
       moment = min(moment, now + (isAnybodyHeardNext ? .zero : CoordinatorLimits.retryPause))
     }
+    if !isStalled, !work.questions.isEmpty { moment = min(moment, now) }
     if let feed = watch.service?.nextFeed { moment = min(moment, Instant(nanoseconds: feed)) }
     do throws(SystemError) {
       _ = try wakeups.poller.wait(until: moment.nanoseconds)

@@ -11,22 +11,52 @@ extension CoordinatorLoop {
   // MARK: - Questions
 
   /// Answers questions with the state at the end of their turn, including exactly its newest event.
+  /// One that looks at much is answered at the end of a later turn; meanwhile they take turns.
   func answerQuestions(into items: inout [UnreleasedEffect]) {
     let isSlow = commits.release.diskWait(at: now) >= settings.diskPatience
-    for question in work.questions {
+    var questions: [ClientQuestion] = []
+    swap(&questions, &work.questions)
+    work.unfinishedSearches.removeAll(keepingCapacity: true)
+    let searchEnd = Instant.now + settings.searchTime
+    var hasSearched = false
+    var unfinished: [ClientQuestion] = []
+    for at in questions.indices {
+      guard let holder = clients.peers[questions[at].peer]?.holder else { continue }
       let start = Instant.now
-      if isSlow, isKnownDurable(question.what) {
+      let isSearch = questions[at].search != nil
+      let isTooLate = isSearch && hasSearched && start >= searchEnd
+      if isSearch { hasSearched = true }
+      if isTooLate || !isEnded(&questions[at].search, by: searchEnd) {
+        work.unfinishedSearches[holder, default: 0] += 1
+        // Those that had no time go first in the next turn.
+        if isTooLate {
+          work.questions.append(questions[at])
+          continue
+        }
+        unfinished.append(questions[at])
+      } else if isSlow, isKnownDurable(questions[at].what) {
         var own: [UnreleasedEffect] = []
-        answer(question.peer, question.request, question.what, &own)
+        answer(questions[at], &own)
         for item in own { perform(item) }
       } else {
-        answer(question.peer, question.request, question.what, &items)
+        answer(questions[at], &items)
       }
       let end = Instant.now
-      guard let holder = clients.peers[question.peer]?.holder else { continue }
-      admission.queue.noteQuestion(end - start, for: question.size, of: holder, at: end)
+      admission.queue.noteQuestion(end - start, for: questions[at].size, of: holder, at: end)
     }
-    work.questions.removeAll(keepingCapacity: true)
+    work.questions += unfinished
+  }
+
+  /// Goes on with a search until its end, or until this moment; whether it has ended.
+  private func isEnded(_ search: inout LivingSearch?, by end: Instant) -> Bool {
+    guard var current = search else { return true }
+    // Moved, so that it changes in place.
+    search = nil
+    defer { search = current }
+    repeat {
+      if scheduler.goOn(with: &current, atMost: CoordinatorLimits.looksAtOnce) { return true }
+    } while Instant.now < end
+    return false
   }
 
   /// Whether the answer depends only on durable facts: then it need not wait for a slow disk (G3).
@@ -47,16 +77,15 @@ extension CoordinatorLoop {
     }
   }
 
-  private func answer(
-    _ peer: PeerID, _ request: RequestID, _ what: ClientRequest, _ items: inout [UnreleasedEffect]
-  ) {
+  private func answer(_ question: ClientQuestion, _ items: inout [UnreleasedEffect]) {
+    let (peer, request, what) = (question.peer, question.request, question.what)
     if let large = largePart(of: what) {
-      items.append(.ask(.rows(question(peer, request, large.part, large.selection))))
+      items.append(.ask(.rows(rowsQuestion(peer, request, large.part, large.selection))))
       return
     }
     let known: Result<ClientReply, Refusal>
     do throws(Refusal) {
-      known = .success(try living(what))
+      known = .success(try living(question))
     } catch {
       known = .failure(error)
     }
@@ -88,8 +117,9 @@ extension CoordinatorLoop {
     }
   }
 
-  private func living(_ what: ClientRequest) throws(Refusal) -> ClientReply {
-    let reply = try scheduler.answer(what, at: now)
+  private func living(_ question: ClientQuestion) throws(Refusal) -> ClientReply {
+    if let search = question.search { return try scheduler.answer(search, at: now) }
+    let reply = try scheduler.answer(question.what, at: now)
     switch reply {
     case .structure(var structure):
       structure.lastEvent = scheduler.lastEvent
@@ -131,10 +161,10 @@ extension CoordinatorLoop {
       part = .submission(graph, outcomes: nil)
     default: return nil
     }
-    return question(peer, request, part, selection, known)
+    return rowsQuestion(peer, request, part, selection, known)
   }
 
-  private func question(
+  private func rowsQuestion(
     _ peer: PeerID, _ request: RequestID, _ part: RowsQuestion.What, _ selection: Selection,
     _ known: Result<ClientReply, Refusal>? = nil
   ) -> RowsQuestion {

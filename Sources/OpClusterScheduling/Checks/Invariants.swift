@@ -209,6 +209,7 @@ extension Scheduler {
   ) -> String? {
     let graph = graphs[number]
     var (unfinished, inFlight, impossible): (UInt32, UInt32, UInt32) = (0, 0, 0)
+    var all = StateCounts()
     for (at, stage) in graph.stages.enumerated() {
       var counts = StateCounts()
       var atWorkers: UInt32 = 0
@@ -224,6 +225,7 @@ extension Scheduler {
       if counts != stage.counts {
         return "\(number)/\(stage.template.name): counts \(stage.counts), found \(counts)"
       }
+      all.add(counts)
       if atWorkers != stage.inFlight {
         return "\(number)/\(stage.template.name): \(stage.inFlight) at workers, found \(atWorkers)"
       }
@@ -239,6 +241,7 @@ extension Scheduler {
     if inFlight != graph.inFlight {
       return "graph \(number): \(graph.inFlight) at workers, found \(inFlight)"
     }
+    if all != graph.counts { return "graph \(number): counts \(graph.counts), found \(all)" }
     if impossible != graph.impossible {
       return "graph \(number): \(graph.impossible) to be skipped, found \(impossible)"
     }

@@ -8,12 +8,13 @@ import OpClusterModel
 import OpClusterQueries
 
 extension Scheduler {
-  /// At most a hundred explanations. Each may visit every worker, so that a reply costs up to a
-  /// hundred times the workers.
-  func explain(_ selection: Selection, at now: Instant) throws(Refusal) -> ClientReply {
-    let (found, more) = try firstOperations(selection, after: nil, limit: 100)
-    return .explanations(
-      found.map { id in
+  /// Each may visit every worker, so that a reply costs up to `Limits.explanationsPerReply` times
+  /// the workers.
+  func explain(
+    _ chosen: ArraySlice<OperationID>, more: Bool, at now: Instant
+  ) -> ClientReply {
+    .explanations(
+      chosen.map { id in
         Explanation(
           operation: id, shown: state.shown(id), state: graphs[id.graph.number].cell(id.index).word,
           lines: lines(about: id, at: now))

@@ -15,10 +15,9 @@ extension Scheduler {
   /// one of the two lists when it is written.
   func read(_ request: ClientRequest, at now: Instant) throws(Refusal) -> ClientReply {
     switch request {
-    case .graphs(let selection, let after, let limit):
-      return graphRows(selection, after, Limits.rowsPerReply(asked: limit))
-    case .operations(let selection, let after, let limit):
-      return try operationRows(selection, after, Limits.rowsPerReply(asked: limit))
+    case .graphs, .operations, .explain:
+      guard let search = LivingSearch(request) else { break }
+      return try answerAtOnce(search, at: now)
     case .structure(let selection):
       guard let graph = try resolveGraphs(selection).first else {
         throw Refusal(.unknownGraph, "no living graph matches")
@@ -26,8 +25,6 @@ extension Scheduler {
       var structure = state.graphStructure(of: graphs[graph.number])
       structure.lastEvent = counters.lastEvent
       return .structure(structure)
-    case .explain(let selection):
-      return try explain(selection, at: now)
     case .submission(let graph):
       return try submission(of: graph)
     case .queues(let name, let after, let limit):
@@ -40,8 +37,9 @@ extension Scheduler {
       .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue, .removeQueue,
       .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks, .beginWait,
       .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .locate, .place:
-      throw Refusal(.badRequest, "this request is not for the scheduler")
+      break
     }
+    throw Refusal(.badRequest, "this request is not for the scheduler")
   }
 
   /// The states of a living graph whose structure is too large for the loop to answer with: the
@@ -73,27 +71,10 @@ extension Scheduler {
     return .queues(found.prefix(limit).map { row(ofQueue: $0) }, more: found.count > limit)
   }
 
-  /// One page, from behind `after`. Costs the graphs from there to the end of the page, those of
-  /// other states included, since the state of a graph is not indexed.
-  private func graphRows(_ selection: Selection, _ after: GraphID?, _ limit: Int) -> ClientReply {
-    var rows: [GraphRow] = []
-    var more = false
-    forEachLivingGraph(selection, after: after) { id in
-      guard state.state(of: graphs[id.number]).isMeant(by: selection.states) else { return true }
-      more = rows.count == limit
-      if !more { rows.append(row(of: id)) }
-      return !more
-    }
-    return .graphs(rows, more: more)
-  }
-
-  /// One page, from behind `after`. Commands and blockers are only in the row of a single
-  /// operation, since they would make a page of a thousand rows as large as a thousand commands.
-  private func operationRows(
-    _ selection: Selection, _ after: OperationID?, _ limit: Int
-  ) throws(Refusal) -> ClientReply {
-    let (found, more) = try firstOperations(selection, after: after, limit: limit)
-    var rows = found.map { row(of: $0) }
+  /// One page. Commands and blockers are only in the row of a single operation, since they would
+  /// make a page of a thousand rows as large as a thousand commands.
+  func operationRows(_ chosen: ArraySlice<OperationID>, _ limit: Int, more: Bool) -> ClientReply {
+    var rows = chosen.map { row(of: $0) }
     // A page of one row is also a request for a single operation.
     if rows.count == 1, !more || limit == 1 {
       addCommand(to: &rows[0])

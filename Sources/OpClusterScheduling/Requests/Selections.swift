@@ -14,37 +14,45 @@ extension Scheduler {
     return found
   }
 
-  /// Calls `body` with the living graphs of a selection, by number, while it returns true; only
-  /// with those behind `after`. Of all graphs it visits no more than are selected until then.
-  func forEachLivingGraph(
-    _ selection: Selection, after: GraphID? = nil, _ body: (GraphID) -> Bool
-  ) {
-    func visit(_ number: UInt32) -> Bool {
-      let id = GraphID(number)
-      let isSelected =
-        selection.labels.isEmpty
-        || OperationFilter.carries(selection.labels, LivingGraphView(id, state))
-      return isSelected ? body(id) : true
+  /// Calls `body` with the living graphs of a selection, by number, while it returns true. Of all
+  /// graphs it visits no more than are selected until then.
+  func forEachLivingGraph(_ selection: Selection, _ body: (GraphID) -> Bool) {
+    forEachLivingNumber(of: selection.graphs) { number in
+      carries(selection.labels, number) ? body(GraphID(number)) : true
     }
-    switch selection.graphs {
-    case .all, .active: graphs.forEachNumber(after: after?.number, visit)
+  }
+
+  /// Calls `body` with the numbers of living graphs, ascending, while it returns true; only with
+  /// those behind `after`. Costs what it visits, and a binary search for each range.
+  func forEachLivingNumber(
+    of wanted: Selection.Graphs, after: UInt32? = nil, _ body: (UInt32) -> Bool
+  ) {
+    switch wanted {
+    case .all, .active: graphs.forEachNumber(after: after, body)
     case .last(let back):
-      guard let last = lastGraph(back: back), graphs.contains(last.number) else { return }
-      if after.map({ $0 < last }) ?? true { _ = visit(last.number) }
+      guard let last = lastGraph(back: back)?.number, graphs.contains(last) else { return }
+      if after.map({ $0 < last }) ?? true { _ = body(last) }
     case .numbers(let named):
-      for number in livingNumbers(among: named) where after.map({ $0.number < number }) ?? true {
-        if !visit(number) { return }
+      let ranges = NumberRanges(
+        named.filter { $0.first <= $0.last }.map { $0.first.number...$0.last.number })
+      for range in ranges.ranges[ranges.position(endingFrom: after?.saturatingAdd(1) ?? 0)...] {
+        let first = max(range.lowerBound, after?.saturatingAdd(1) ?? 0)
+        var isStopped = false
+        graphs.forEachNumber(after: first == 0 ? nil : first - 1) { number in
+          if number > range.upperBound { return false }
+          isStopped = !body(number)
+          return !isStopped
+        }
+        if isStopped { return }
       }
     }
   }
 
-  /// Looks few numbers up; scans the living graphs once if the numbers are many.
-  private func livingNumbers(among named: [Selection.ClosedRangeOfGraphs]) -> [UInt32] {
-    let wanted = NumberRanges(
-      named.filter { $0.first <= $0.last }.map { $0.first.number...$0.last.number })
-    let span = wanted.ranges.reduce(0) { $0 + $1.count }
-    if span > graphs.count { return graphs.numbers.filter { wanted.contains($0) } }
-    return wanted.ranges.flatMap { $0.filter { graphs.contains($0) } }
+  /// Whether a living graph has all of these labels, each itself or on one of its stages.
+  func carries(_ labels: [Label], _ graph: UInt32) -> Bool {
+    labels.allSatisfy {
+      graphs[graph].submission.labels.contains($0) || graphs[graph].stageLabels.contains($0)
+    }
   }
 
   /// The graph that `last~back` selects; nil if there is none yet.
@@ -109,37 +117,6 @@ extension Scheduler {
       return range.upperBound < wanted.upperBound
     }
     return runs
-  }
-
-  /// The first operations of a selection behind a given one, and whether there are more; searches
-  /// no further than that.
-  func firstOperations(
-    _ selection: Selection, after: OperationID?, limit: Int
-  ) throws(Refusal) -> (operations: [OperationID], more: Bool) {
-    let filter = OperationFilter(selection)
-    var found: [OperationID] = []
-    var more = false
-    var isAnySelected = false
-    // From the graph of `after`, or the one behind it: those before have been shown.
-    let before = after.flatMap { $0.graph.number == 0 ? nil : GraphID($0.graph.number - 1) }
-    forEachLivingGraph(selection, after: before) { id in
-      isAnySelected = true
-      var first: UInt32 = 0
-      if let after, id == after.graph {
-        if after.index == .max { return true }
-        first = after.index + 1
-      }
-      filter.forEachOperation(of: LivingGraphView(id, state), from: first) { index in
-        more = found.count == limit
-        if !more { found.append(OperationID(graph: id, index: index)) }
-        return !more
-      }
-      return !more
-    }
-    // None behind `after` may mean that there is none at all.
-    if !isAnySelected { _ = try resolveGraphs(selection) }
-    if found.isEmpty, after == nil { throw Self.noOperation }
-    return (found, more)
   }
 
   static var noOperation: Refusal {

@@ -14,6 +14,10 @@ struct Graph: Blankable {
   var basePlace: UInt64
   var stages: [Stage]
   var stageNames = StageNames()
+  /// The labels that any of its stages has.
+  var stageLabels: Set<Label> = []
+  /// The states of all its operations.
+  var counts = StateCounts()
   /// The stages that do not start before a moment, ascending.
   var delayedStages: [Int] = []
   /// The stages that read files of the submitter, ascending.

@@ -157,9 +157,7 @@ extension GraphOutcome {
 
 extension Graph {
   func row(_ state: GraphRow.State) -> GraphRow {
-    var counts = StateCounts()
-    for at in stages.indices { counts.add(stages[at].counts) }
-    return GraphRow(
+    GraphRow(
       graph: id, name: submission.name, state: state, counts: counts, submittedAt: submittedAt,
       finishedAt: .unknown, labels: submission.labels, allowedFailures: allowedFailures)
   }

@@ -132,6 +132,7 @@ struct GraphPlan: Sendable {
       let template = submission.templates[at]
       outline.gather(template, at)
       if !template.ownFiles.isEmpty { graph.stagesWithContents.append(at) }
+      if !template.labels.isEmpty { graph.stageLabels.formUnion(template.labels) }
       var pristine = OperationCell()
       pristine.phase = submission.isDeclaredOnly ? .declared : .waiting
       if template.isHeld { pristine.flags.insert(.held) }
@@ -140,6 +141,7 @@ struct GraphPlan: Sendable {
         demandPosition: demandNumbers.number(of: template, &demands), pristine: pristine,
         unfinished: template.count)
       stage.counts[pristine.word] = template.count
+      graph.counts[pristine.word] += template.count
       // Whether a declared operation is ready is not told anew when its gate opens.
       if stage.demandPosition >= demandsAtOnce, !submission.isDeclaredOnly {
         stage.gates = 1

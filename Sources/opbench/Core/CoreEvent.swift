@@ -104,23 +104,23 @@ enum CoreEvent: String, CaseIterable {
     // A world without a first graph has nothing to ask about but its queues.
     world.ask(.structure(selection))
     guard case .structure(let structure)? = world.lastReply else {
-      return self == .oneQueue ? cost(&world, .queues(named: "default")) : nil
+      return self == .oneQueue ? world.longestPart(.queues(named: "default")) : nil
     }
     let count = structure.stages.reduce(0) { $0 + $1.count }
     let middle = OperationID(graph: first, index: count / 2)
     switch self {
-    case .page: return cost(&world, .operations(selection, after: middle, limit: 100))
+    case .page: return world.longestPart(.operations(selection, after: middle, limit: 100))
     case .state:
       selection.states = [.waiting, .ready]
-      return cost(&world, .operations(selection, after: nil, limit: 10))
-    case .structure: return cost(&world, .structure(selection))
+      return world.longestPart(.operations(selection, after: nil, limit: 10))
+    case .structure: return world.longestPart(.structure(selection))
     case .graphs:
       let all = Selection(graphs: .active)
-      return cost(&world, .graphs(all, after: GraphID(first.number + count / 2), limit: 100))
+      return world.longestPart(.graphs(all, after: GraphID(first.number + count / 2), limit: 100))
     case .somePattern:
       selection.operation = "t1?"
-      return cost(&world, .operations(selection, after: nil, limit: 10))
-    default: return cost(&world, .queues(named: "default"))
+      return world.longestPart(.operations(selection, after: nil, limit: 10))
+    default: return world.longestPart(.queues(named: "default"))
     }
   }
 

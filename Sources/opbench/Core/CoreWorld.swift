@@ -75,6 +75,26 @@ struct CoreWorld {
     }
   }
 
+  /// The longest part of the answer to a question: so long does whoever else asks wait.
+  mutating func longestPart(_ question: ClientRequest) -> Duration {
+    spent = .zero
+    guard var search = LivingSearch(question) else {
+      ask(question)
+      return spent
+    }
+    var (longest, isEnded) = (Duration.zero, false)
+    while !isEnded {
+      let start = ContinuousClock.now
+      isEnded = scheduler.goOn(with: &search, atMost: Self.looksAtOnce)
+      if isEnded { _ = try? scheduler.answer(search, at: now) }
+      longest = max(longest, ContinuousClock.now - start)
+    }
+    return longest
+  }
+
+  /// As many as the coordinator's loop.
+  private static let looksAtOnce = 1_024
+
   /// Asks for a graph as the coordinator's loop does for a large one: what follows from the
   /// submission alone was made before, by another thread.
   mutating func takeIn(_ graph: GraphSubmission) {

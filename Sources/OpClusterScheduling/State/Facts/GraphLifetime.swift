@@ -276,9 +276,9 @@ extension Graph {
     guard let moment = stages[stage].template.notBefore, !stages[stage].template.isHeld,
       moment.delay(submittedAt: submittedAt) > .zero
     else { return }
-    stages[stage].counts[stages[stage].pristine.word] -= stages[stage].template.count
+    let before = stages[stage].pristine.word
     stages[stage].pristine.flags.formUnion([.held, .timed])
-    stages[stage].counts[stages[stage].pristine.word] += stages[stage].template.count
+    count(stages[stage].template.count, of: stage, from: before, to: stages[stage].pristine.word)
     var index = stages[stage].firstIndex
     let end = stages[stage].indices.upperBound
     while index < end {
@@ -337,7 +337,7 @@ extension Graph {
   /// Whether an operation was skipped because of a failure, even an allowed one. Visits each span,
   /// but only of an ending or ended graph that has skips and no cancellation.
   private var sawFailedSkip: Bool {
-    guard !sawCancelled, stages.contains(where: { $0.counts[.skipped] > 0 }) else { return false }
+    guard !sawCancelled, counts[.skipped] > 0 else { return false }
     var index: UInt32 = 0
     while index < operationCount {
       let ending = cell(index).ending

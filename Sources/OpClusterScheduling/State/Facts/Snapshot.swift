@@ -286,6 +286,7 @@ extension ClusterState {
   private mutating func recount(_ graph: UInt32) {
     graphs[graph].unfinished = 0
     graphs[graph].inFlight = 0
+    graphs[graph].counts = StateCounts()
     graphs[graph].externalDependents = [:]
     for stage in graphs[graph].stages.indices {
       var counts = StateCounts()
@@ -297,6 +298,7 @@ extension ClusterState {
         if cell.ending.outcome == .cancelled { graphs[graph].sawCancelled = true }
       }
       graphs[graph].stages[stage].counts = counts
+      graphs[graph].counts.add(counts)
       graphs[graph].stages[stage].unfinished = unfinished
       graphs[graph].stages[stage].inFlight = 0
       graphs[graph].unfinished += unfinished

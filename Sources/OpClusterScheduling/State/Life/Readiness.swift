@@ -140,8 +140,7 @@ extension ClusterState {
   ) {
     let own = graphs[graph].stages[stage].bearing
     let count = UInt32(range.count)
-    graphs[graph].stages[stage].counts[.waiting] -= count
-    graphs[graph].stages[stage].counts[.ready] += count
+    graphs[graph].count(count, of: stage, from: .waiting, to: .ready)
     let first = graphs[graph].operation(range.lowerBound)
     emitRun(
       .isReady(true), first: first, count: count, own: own.pristine.eventSequence + 1,
@@ -214,12 +213,20 @@ extension ClusterState {
 
   mutating func count(_ span: OperationSpan, from: StateWord, to: StateWord) {
     if from == to { return }
-    graphs[span.graph.number].stages[span.stage].counts[from] -= span.count
-    graphs[span.graph.number].stages[span.stage].counts[to] += span.count
+    graphs[span.graph.number].count(span.count, of: span.stage, from: from, to: to)
   }
 }
 
 extension Graph {
+  /// Counts operations of a stage in another state, in the stage and in the whole graph.
+  @inline(__always)
+  mutating func count(_ operations: UInt32, of stage: Int, from: StateWord, to: StateWord) {
+    stages[stage].counts[from] -= operations
+    stages[stage].counts[to] += operations
+    counts[from] -= operations
+    counts[to] += operations
+  }
+
   /// Makes all elements of stages ready that have no cells of their own; returns their runs.
   ///
   /// - Parameter moment: The time; nil in a replay.
@@ -228,8 +235,7 @@ extension Graph {
     runs.reserveCapacity(range.count)
     for stage in range {
       let (first, count) = (stages[stage].firstIndex, stages[stage].template.count)
-      stages[stage].counts[.waiting] -= count
-      stages[stage].counts[.ready] += count
+      self.count(count, of: stage, from: .waiting, to: .ready)
       stages[stage].pristine.phase = .ready
       stages[stage].pristine.eventSequence += 1
       if let moment { stages[stage].readyAt = moment }
