@@ -174,6 +174,10 @@ public enum Limits {
   public static let helloBytes = 1024 * 1024
   /// Entries (dispatches, reports, events) in one message; a turn with more sends several.
   public static let entriesPerMessage = 65_536
+  /// Pools of workers that are followed; of more, those that were not asked for are made anew.
+  public static let workerPools = 64
+  /// Workers in all of them together.
+  public static let pooledWorkers = 131_072
   /// Operations that one reply explains.
   public static let explanationsPerReply = 100
   /// Rows of one reply; a client asks for the next page.

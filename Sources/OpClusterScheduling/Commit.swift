@@ -67,6 +67,7 @@ extension Scheduler {
     unwellWorkers.remove(worker)
     forgetTold(to: worker)
     forgetContents(of: worker, at: now)
+    workerPools.compare(worker, nil)
     conversations.remove(worker)
   }
 

@@ -36,6 +36,8 @@ public struct Scheduler: Sendable {
   var unwellWorkers: Set<UInt32> = []
   /// The workers by what they can take and by their deadlines.
   var workerIndex = WorkerIndex()
+  /// The same of the workers of each pool.
+  var workerPools = WorkerPools()
   /// The lines by what waits in them.
   var lineIndex = LineIndex()
   /// The workers that have changed since the others refused all that sleeps in the lines; at most

@@ -132,7 +132,9 @@ import Testing
       let graphs = world.scheduler.graphs
       let demand = graphs[graphs.numbers.last ?? 0].demandClass(of: 0)
       var steps = 0
-      #expect(world.scheduler.countEligible(demand, &steps) == expected, "\(cpus) cpus")
+      let index = world.scheduler.workerIndex
+      let found = world.scheduler.countEligible(demand, in: index, &steps)
+      #expect(found == expected, "\(cpus) cpus")
     }
     #expect(world.brokenInvariant == nil)
   }

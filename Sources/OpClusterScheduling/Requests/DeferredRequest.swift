@@ -73,3 +73,11 @@ enum TargetChange: Sendable {
   case hold(Bool)
   case queue(String)
 }
+
+/// The operations that a request targets, each once.
+struct TargetMembers: Sendable {
+  /// By graph, ascending.
+  var runs: [OperationRuns] = []
+  /// Operations of ended graphs that are only remembered.
+  var gone: [OperationID] = []
+}

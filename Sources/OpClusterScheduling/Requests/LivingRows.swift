@@ -42,6 +42,33 @@ extension Scheduler {
     throw Refusal(.badRequest, "this request is not for the scheduler")
   }
 
+  /// The answer to a question whose search has ended.
+  ///
+  /// - Throws: A refusal if nothing that lives matches.
+  package func answer(
+    _ search: LivingSearch, at now: Instant
+  ) throws(Refusal) -> ClientReply {
+    let chosen = search.found.prefix(search.limit)
+    if search.wanted == .graphs {
+      return .graphs(chosen.map { row(of: $0.graph) }, more: search.hasMore)
+    }
+    // None behind `after` may mean that there is none at all.
+    if !search.isAnyGraphSelected { _ = try resolveGraphs(search.selection) }
+    if chosen.isEmpty, search.after == nil { throw Self.noOperation }
+    return search.wanted == .explanations
+      ? explain(chosen, more: search.hasMore, at: now)
+      : operationRows(chosen, search.limit, more: search.hasMore)
+  }
+
+  /// The answer in one part.
+  func answerAtOnce(
+    _ search: LivingSearch, at now: Instant
+  ) throws(Refusal) -> ClientReply {
+    var search = search
+    _ = goOn(with: &search, atMost: .max)
+    return try answer(search, at: now)
+  }
+
   /// The states of a living graph whose structure is too large for the loop to answer with: the
   /// first of a selection, if it has more stages than `most`.
   package func largeGraph(_ selection: Selection, stagesAbove most: Int) -> LargeGraph? {

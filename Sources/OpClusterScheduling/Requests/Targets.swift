@@ -3,14 +3,6 @@
 
 import OpClusterModel
 
-/// The operations that a request targets, each once.
-struct TargetMembers: Sendable {
-  /// By graph, ascending.
-  var runs: [OperationRuns] = []
-  /// Operations of ended graphs that are only remembered.
-  var gone: [OperationID] = []
-}
-
 extension Scheduler {
   /// Costs the living graphs and operations that a selection covers, the length of a set, or what
   /// an operation leads to.

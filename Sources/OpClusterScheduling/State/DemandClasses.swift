@@ -56,9 +56,12 @@ struct DemandKind: Hashable, Sendable {
   }
 
   /// Whether a worker with these properties serves operations of the kind, apart from their amounts
-  /// (S61, S128).
-  func isServed(labels: [Label], types: [OperationType]) -> Bool {
+  /// of cpus, memory and gpus (S61, S128).
+  ///
+  /// - Parameter room: The most that it gives to one operation.
+  func isServed(labels: [Label], types: [OperationType], room: Resources) -> Bool {
     if isInside { return false }
+    guard custom.allSatisfy({ $0.amount <= room.amount(named: $0.name) }) else { return false }
     guard self.types.allSatisfy({ wanted in types.contains { wanted.isServed(by: $0) } }) else {
       return false
     }

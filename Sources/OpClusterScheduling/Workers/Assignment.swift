@@ -1,7 +1,7 @@
 // Assigns operations to workers at the end of a turn. Free capacity goes to the queue of the
 // highest quality of service, in rotation among equals (S60); inside a queue by level and place
 // (S47); operations that fit nowhere are skipped (S61). A pass costs what it hands over and the
-// classes that it has to look at, not the operations in line and, but for a queue with a pool, not
+// classes that it has to look at, not the operations in line and not
 // the workers: `Line` skips classes that fit nowhere, and `WorkerIndex` finds a worker in a path of
 // its tree. `looks` and `steps` count both, and tests bound them. `WorkerChoice` chooses a worker,
 // `InputPlaces` one of those that have what it reads; `AheadDispatch` sends dependents along.
@@ -99,7 +99,7 @@ extension Scheduler {
     of rank: Rank, _ pass: inout AssignmentPass, at now: Instant
   ) -> LineReach {
     if let known = pass.reach[rank] { return known }
-    let found = reachOfWorkers(for: rank, at: now)
+    let found = reachOfWorkers(for: rank, in: nil, at: now)
     pass.reach[rank] = found
     return found
   }
@@ -113,10 +113,7 @@ extension Scheduler {
     _ queue: UInt32, atMost share: UInt32, _ pass: inout AssignmentPass,
     into turn: inout SchedulingTurn
   ) -> Service {
-    let pool = pass.pool(of: queue, queues[queue].settings.pool) {
-      looks += workers.count
-      return workers.numbers.filter { takesWork($0) && isInPool($0, of: queue) }
-    }
+    let pool = followedPool(of: queue)
     while true {
       let room = queues[queue].room
       if room == 0 || queues[queue].line.isEmpty {
@@ -125,6 +122,7 @@ extension Scheduler {
         return .nothing
       }
       renewIndex(at: turn.now)
+      renewPool(pool)
       var line = state.takeLine(of: queue)
       guard let candidate = nextCandidate(&line, queue, room, &pass, pool, at: turn.now) else {
         state.putBack(&line, of: queue)
@@ -159,9 +157,9 @@ extension Scheduler {
         demandClass: candidate.demandClass,
         rank: Rank(queues[queue].settings.qos, queue: queue, level: candidate.level),
         bytes: mostBytes(graph: candidate.run.graph.number, stage))
-      let few = candidates(for: candidate.run, pool)
-      guard let choice = placed(candidate.run, wanted, among: few?.workers, at: turn.now) else {
-        if few?.isRestricted != true {
+      let (candidates, isRestricted) = candidates(for: candidate.run, pool)
+      guard let choice = placed(candidate.run, wanted, among: candidates, at: turn.now) else {
+        if !isRestricted {
           passOver(candidate, queue, &line, &pass, pool, at: turn.now)
         } else {
           keepDoubtful(1, of: candidate, &line)
@@ -195,7 +193,7 @@ extension Scheduler {
   /// after each hand-over, which may lower it.
   private mutating func nextCandidate(
     _ line: inout Line, _ queue: UInt32, _ room: UInt32, _ pass: inout AssignmentPass,
-    _ pool: [UInt32]?, at now: Instant
+    _ pool: Int?, at now: Instant
   ) -> Line.Candidate? {
     let closedKinds = pass.closedKinds
     // The limits of a pool do not apply to other queues.
@@ -208,8 +206,7 @@ extension Scheduler {
       within: { level in
         let rank = state.reachRank(queue, level: level)
         var reach =
-          reaches[rank] ?? pool.map { reachOfPool($0, for: rank, at: now) }
-          ?? reachOfWorkers(for: rank, at: now)
+          reaches[rank] ?? reachOfWorkers(for: rank, in: pool, at: now)
         reaches[rank] = reach
         // Kinds that were found closed to everybody in this pass are not looked for again.
         reach.all.kinds &= ~closedKinds
@@ -236,20 +233,19 @@ extension Scheduler {
   /// with the same demand does not search for a worker again.
   private mutating func passOver(
     _ candidate: Line.Candidate, _ queue: UInt32, _ line: inout Line,
-    _ pass: inout AssignmentPass, _ pool: [UInt32]?, at now: Instant
+    _ pass: inout AssignmentPass, _ pool: Int?, at now: Instant
   ) {
     let number = candidate.demandClass
-    if let pool {
+    if pool != nil {
       // Workers outside the pool may still take the class, from other queues.
-      line.setAside(candidate, untilWorkersChange: !pool.contains { fits($0, number) })
-      return
+      return line.setAside(candidate, untilWorkersChange: eligible(number, in: pool) == 0)
     }
     pass.noteFull(number)
     let rank = state.reachRank(queue, level: candidate.level)
     if lacksNamed(number, rank, at: now) {
       pass.closedKinds |= classes.bit(ofKind: classes[number].kind)
     }
-    line.setAside(candidate, untilWorkersChange: eligible(number) == 0)
+    line.setAside(candidate, untilWorkersChange: eligible(number, in: nil) == 0)
   }
 
   /// Passes join points through all states at once, inside the coordinator (S4). One fact for each,
@@ -264,11 +260,11 @@ extension Scheduler {
 
   // MARK: - Choosing a worker
 
-  /// The only workers that may take the first operation of a run, and whether that is because of
-  /// the operation itself; nil: all that take work.
+  /// The workers that may take the first operation of a run, and whether they are fewer because of
+  /// the operation itself.
   private mutating func candidates(
-    for run: ReadyRun, _ pool: [UInt32]?
-  ) -> (workers: [UInt32], isRestricted: Bool)? {
+    for run: ReadyRun, _ pool: Int?
+  ) -> (workers: Candidates, isRestricted: Bool) {
     let doubt = doubt(about: run)
     let graph = run.graph.number
     let outOfReach = workersWithoutReach(of: OperationID(graph: run.graph, index: run.first))
@@ -277,15 +273,15 @@ extension Scheduler {
       || !graphs[graph].unable.isEmpty && graphs[graph].unable[run.first] != nil
       || !graphs[graph].avoided.isEmpty && graphs[graph].avoided[run.first] != nil
     // The usual case costs no look at any worker: the index chooses among all.
-    if !isPeculiar { return pool.map { ($0, isRestricted: false) } }
+    if !isPeculiar { return (pool.map { .pool($0) } ?? .all, isRestricted: false) }
     looks += workers.count
-    let all = pool ?? workers.numbers.filter { takesWork($0) }
+    let all = workers.numbers.filter { takesWork($0) && belongs($0, to: pool) }
     // The workers that could not start it, and those that it avoids after failures there, are left
     // out.
     let reaching = outOfReach.isEmpty ? all : all.filter { !outOfReach.contains($0) }
     let able = workers(reaching, ableToStart: run)
     return (
-      workers(able, admitting: doubt),
+      .few(workers(able, admitting: doubt)),
       isRestricted: doubt != .none || able.count < all.count
     )
   }

@@ -8,8 +8,6 @@ struct AssignmentPass: Sendable {
   var room = Limits.assignmentsPerTurn
   /// Counts the passes.
   var number: UInt64 = 0
-  /// Counts the changes of the workers that take new work, or of their properties.
-  var workersVersion: UInt64 = 0
   private var takers: UInt64 = 0
   private var conversations: UInt32 = 0
   /// The remaining reach of the workers by rank, as far as computed since the last change.
@@ -18,38 +16,10 @@ struct AssignmentPass: Sendable {
   private var fullIn: [UInt64] = []
   /// The kinds that fit nowhere in this pass, by bit.
   var closedKinds: UInt64 = 0
-  /// The pools of queues that have one, as long as the workers stay the same. Looked up, never
-  /// iterated.
-  private var pools: [UInt32: Pool] = [:]
-  private struct Pool: Sendable {
-    var requirements: [LabelRequirement]
-    var workersVersion: UInt64
-    var workers: [UInt32]
-  }
   /// The queues whose lines this pass has looked at.
   var visited: [UInt32] = []
   /// The total number of visited queues and classes, including tree nodes on the way.
   var steps = 0
-
-  /// The workers of a queue's pool, computed again when the workers change; nil: the queue has
-  /// none, and takes any.
-  mutating func pool(
-    of queue: UInt32, _ requirements: [LabelRequirement], _ find: () -> [UInt32]
-  ) -> [UInt32]? {
-    if requirements.isEmpty { return nil }
-    if let known = pools[queue], known.workersVersion == workersVersion,
-      known.requirements == requirements
-    {
-      return known.workers
-    }
-    // The pools of removed queues go as well.
-    if pools.count >= Self.mostPools { pools.removeAll() }
-    let found = find()
-    pools[queue] = Pool(
-      requirements: requirements, workersVersion: workersVersion, workers: found)
-    return found
-  }
-  private static let mostPools = 256
 
   /// Notes that operations were handed over or passed, which may lower every reach.
   mutating func noteHandedOver(_ count: UInt32) {
@@ -79,7 +49,6 @@ struct AssignmentPass: Sendable {
     if takers == self.takers, conversations == self.conversations { return false }
     self.takers = takers
     self.conversations = conversations
-    workersVersion += 1
     return true
   }
 }

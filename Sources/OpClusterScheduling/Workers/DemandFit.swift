@@ -15,7 +15,8 @@ extension Scheduler {
         return false
       }
     } else if !classes.kind(kind).isServed(
-      labels: conversations[worker].labels, types: conversations[worker].types)
+      labels: conversations[worker].labels, types: conversations[worker].types,
+      room: conversations[worker].roomForOne)
     {
       return false
     }
@@ -33,6 +34,14 @@ extension Scheduler {
     conversations[worker].kindBits = 0
     conversations[worker].lacks = [:]
     for kind in 0..<classes.kindSlots { compare(worker, withKind: kind) }
+    if workerPools.count > 0 { workerPools.compare(worker, conversations[worker].labels) }
+  }
+
+  /// Compares it with the kinds that want named resources, after a change of what it has.
+  mutating func compareWithNamed(_ worker: UInt32) {
+    for kind in 0..<classes.kindSlots where !classes.kind(kind).custom.isEmpty {
+      compare(worker, withKind: kind)
+    }
   }
 
   mutating func compare(_ worker: UInt32, withKind kind: Int) {
@@ -43,7 +52,14 @@ extension Scheduler {
       return
     }
     let isServed = classes.kind(kind).isServed(
-      labels: conversations[worker].labels, types: conversations[worker].types)
+      labels: conversations[worker].labels, types: conversations[worker].types,
+      room: conversations[worker].roomForOne)
+    if !isServed {
+      // Not touched, so that a kind that few workers serve renews few summaries.
+      let served = conversations[worker].serves
+      let hasBit = classes.hasOwnBit(kind: kind) && conversations[worker].kindBits & bit != 0
+      if !hasBit, kind >= served.count || !served[kind] { return }
+    }
     while conversations[worker].serves.count <= kind { conversations[worker].serves.append(false) }
     // Also if false: the slot may have had another kind, which the worker served.
     conversations[worker].serves[kind] = isServed

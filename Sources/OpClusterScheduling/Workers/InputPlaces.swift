@@ -61,7 +61,7 @@ extension Scheduler {
 
   /// The worker for the first operation of a run.
   mutating func placed(
-    _ run: ReadyRun, _ wanted: Handover, among candidates: [UInt32]?, at now: Instant
+    _ run: ReadyRun, _ wanted: Handover, among candidates: Candidates, at now: Instant
   ) -> WorkerChoice? {
     guard let usual = chooseWorker(for: wanted, among: candidates, at: now) else { return nil }
     let stage = graphs[run.graph.number].stageNumber(of: run.first)
@@ -74,10 +74,10 @@ extension Scheduler {
   /// that have some of them. Each operation is placed by itself, since the next may read something
   /// else.
   ///
-  /// - Parameter candidates: the only workers that may take it; nil: all that take work.
+  /// - Parameter candidates: The workers that may take it.
   private func choice(
     besides usual: WorkerChoice, for wanted: Handover, reading places: InputPlaces,
-    among candidates: [UInt32]?, at now: Instant
+    among candidates: Candidates, at now: Instant
   ) -> WorkerChoice {
     var best = usual
     best.count = 1
@@ -86,13 +86,21 @@ extension Scheduler {
     }
     for number in places.holders where number != usual.worker {
       guard workers.contains(number), takesWork(number), !conversations[number].isResting,
-        candidates?.contains(number) ?? true, fits(number, wanted.demandClass),
+        includes(candidates, number), fits(number, wanted.demandClass),
         conversations[number].hasRoom(for: wanted.bytes),
         let seconds = secondsToBegin(wanted, number, places, at: now), seconds < shortest
       else { continue }
       (best.worker, shortest) = (number, seconds)
     }
     return best
+  }
+
+  private func includes(_ candidates: Candidates, _ worker: UInt32) -> Bool {
+    switch candidates {
+    case .all: true
+    case .pool(let pool): belongs(worker, to: pool)
+    case .few(let numbers): numbers.contains(worker)
+    }
   }
 
   /// The seconds until a worker could begin an operation: until it has room, as fast as it has

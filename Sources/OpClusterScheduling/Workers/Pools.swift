@@ -31,6 +31,57 @@ extension Scheduler {
     return wanted
   }
 
+  // MARK: - Followed pools
+
+  /// The pool of a queue; nil: it has none, and any worker may take its operations. Costs a look at
+  /// each worker when a pool is asked for that is not known.
+  mutating func followedPool(of queue: UInt32) -> Int? {
+    let wanted = queues[queue].settings.pool
+    if wanted.isEmpty { return nil }
+    if let known = workerPools.find(wanted) { return known }
+    looks += workers.count
+    return workerPools.follow(wanted, workers.numbers.filter { isInPool($0, of: queue) })
+  }
+
+  mutating func renewPool(_ pool: Int?) {
+    if let pool { workerPools.renew(pool, from: workerIndex, &looks) }
+  }
+
+  /// The tree of a pool's workers, or of all.
+  func workerTree(of pool: Int?) -> WorkerIndex {
+    if let pool { return workerPools[pool].index }
+    return workerIndex
+  }
+
+  func belongs(_ worker: UInt32, to pool: Int?) -> Bool {
+    if let pool { return workerPools[pool].members.contains(worker) }
+    return true
+  }
+
+  /// Whether the pools follow the workers; checked by the invariants.
+  func brokenPool() -> String? {
+    var (pools, steps) = (workerPools, 0)
+    for pool in 0..<pools.count {
+      pools.renew(pool, from: workerIndex, &steps)
+      for worker in workers.numbers {
+        let isMember = pools[pool].requirements.allSatisfy {
+          $0.isMet(by: conversations[worker].labels)
+        }
+        if isMember != pools[pool].members.contains(worker) {
+          return "worker \(workers[worker].name) is in pool \(pool), or is not"
+        }
+        if pools[pool].index[worker] != (isMember ? workerIndex[worker] : nil) {
+          return "worker \(workers[worker].name) is not as pool \(pool) says"
+        }
+      }
+      if pools[pool].members.count > workers.count { return "pool \(pool) has others" }
+      if let node = pools[pool].index.brokenNode { return "node \(node) of pool \(pool)" }
+    }
+    return nil
+  }
+
+  // MARK: - Changes
+
   func checkEmpty(_ queue: Queue, _ what: String = "") throws(Refusal) {
     let count = queue.members + queue.barrierCount
     if count == 0 { return }

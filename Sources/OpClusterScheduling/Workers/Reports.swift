@@ -67,7 +67,10 @@ extension Scheduler {
   private mutating func noteUnkillable(_ report: WorkerReport, at number: UInt32) {
     let isOther = conversations[number].note(
       unkillable: report.unkillable, demand: report.unkillableDemand)
-    if isOther { capacityChanges &+= 1 }
+    if isOther {
+      capacityChanges &+= 1
+      compareWithNamed(number)
+    }
     if conversations[number].isUnwell {
       unwellWorkers.insert(number)
     } else {

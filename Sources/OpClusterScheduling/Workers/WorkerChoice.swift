@@ -23,35 +23,39 @@ struct Handover: Sendable {
 }
 
 extension Scheduler {
-  /// The worker among candidates; nil: among all that take work.
+  /// The worker among candidates.
   mutating func chooseWorker(
-    for wanted: Handover, among candidates: [UInt32]?, at now: Instant
+    for wanted: Handover, among candidates: Candidates, at now: Instant
   ) -> WorkerChoice? {
-    if let candidates { return choice(for: wanted, among: candidates, at: now) }
-    return choiceOfAll(for: wanted, at: now)
+    if case .few(let workers) = candidates { return choice(for: wanted, among: workers, at: now) }
+    return choiceOfAll(for: wanted, in: candidates.pool, at: now)
   }
 
   // MARK: - Among all
 
-  /// The worker among all that take work. Costs some paths of the tree, but for workers whose room
-  /// no bound can tell: for named resources, types, labels and bytes.
-  private mutating func choiceOfAll(for wanted: Handover, at now: Instant) -> WorkerChoice? {
+  /// The worker among all that take work, of a pool or anywhere. Costs some paths of the tree, but
+  /// for workers whose room no bound can tell: for named resources, types, labels and bytes.
+  private mutating func choiceOfAll(
+    for wanted: Handover, in pool: Int?, at now: Instant
+  ) -> WorkerChoice? {
+    let index = workerTree(of: pool)
     var steps = 0
     defer { looks += steps }
     let amounts = state.lineClass(wanted.demandClass).amounts
     let choice =
-      bestStart(wanted, amounts, &steps) ?? bestRoom(wanted, amounts, at: now, &steps)
-      ?? firstReserve(wanted, amounts, &steps)
+      bestStart(wanted, amounts, in: index, &steps)
+      ?? bestRoom(wanted, amounts, in: index, at: now, &steps)
+      ?? firstReserve(wanted, amounts, in: index, &steps)
     guard var choice else { return nil }
-    choice.eligible = eligible(wanted.demandClass)
+    choice.eligible = eligible(wanted.demandClass, in: pool)
     return choice
   }
 
   private func bestStart(
-    _ wanted: Handover, _ amounts: DemandAmounts, _ steps: inout Int
+    _ wanted: Handover, _ amounts: DemandAmounts, in index: WorkerIndex, _ steps: inout Int
   ) -> WorkerChoice? {
     let demand = classes[wanted.demandClass].demandClass.demand
-    let best = workerIndex.best(
+    let best = index.best(
       &steps,
       bound: { $0.score > -.infinity && $0.mayHaveFree(amounts) ? $0.score : nil },
       value: { number -> Double? in
@@ -66,9 +70,10 @@ extension Scheduler {
   }
 
   private func bestRoom(
-    _ wanted: Handover, _ amounts: DemandAmounts, at now: Instant, _ steps: inout Int
+    _ wanted: Handover, _ amounts: DemandAmounts, in index: WorkerIndex, at now: Instant,
+    _ steps: inout Int
   ) -> WorkerChoice? {
-    let best = workerIndex.best(
+    let best = index.best(
       &steps,
       bound: { summary -> UInt32? in
         let room = summary.room(for: wanted.rank)
@@ -83,10 +88,10 @@ extension Scheduler {
   }
 
   private func firstReserve(
-    _ wanted: Handover, _ amounts: DemandAmounts, _ steps: inout Int
+    _ wanted: Handover, _ amounts: DemandAmounts, in index: WorkerIndex, _ steps: inout Int
   ) -> WorkerChoice? {
     let demand = classes[wanted.demandClass].demandClass.demand
-    let first = workerIndex.best(
+    let first = index.best(
       &steps, bound: { $0.mayReserve(amounts) ? 0 : nil },
       value: { takes($0, wanted) && reserves($0, free($0), for: demand) ? 0 : nil })
     return first.map { WorkerChoice(worker: $0.number, count: 1, eligible: 0) }
@@ -96,27 +101,40 @@ extension Scheduler {
     fits(worker, wanted.demandClass) && conversations[worker].hasRoom(for: wanted.bytes)
   }
 
-  /// The number of workers that take work and could ever run operations of a class. Counted again
-  /// only after a change of what workers could run.
-  mutating func eligible(_ demandClass: Int) -> UInt32 {
-    let (serial, version) = (classes[demandClass].serial, workerIndex.version)
-    if let known = eligibleWorkers[demandClass], known.serial == serial, known.version == version {
-      return known.count
+  /// The number of workers that take work and could ever run operations of a class, of a pool or
+  /// anywhere. Counted again only after a change of what workers could run.
+  mutating func eligible(_ demandClass: Int, in pool: Int?) -> UInt32 {
+    let serial = classes[demandClass].serial
+    let most = 2 * classes.count + 64
+    if let pool {
+      let version = workerPools[pool].index.version
+      let known = workerPools[pool].eligible[demandClass]
+      if let known, known.isCount(of: serial, at: version) { return known.count }
+      let count = countEligible(demandClass, in: workerPools[pool].index, &looks)
+      if workerPools[pool].eligible.count > most { workerPools[pool].eligible.removeAll() }
+      workerPools[pool].eligible[demandClass] = EligibleWorkers(
+        serial: serial, version: version, count: count)
+      return count
     }
-    let count = countEligible(demandClass, &looks)
-    if eligibleWorkers.count > 2 * classes.count + 64 { eligibleWorkers.removeAll() }
+    let version = workerIndex.version
+    let known = eligibleWorkers[demandClass]
+    if let known, known.isCount(of: serial, at: version) { return known.count }
+    let count = countEligible(demandClass, in: workerIndex, &looks)
+    if eligibleWorkers.count > most { eligibleWorkers.removeAll() }
     eligibleWorkers[demandClass] = EligibleWorkers(
       serial: serial, version: version, count: count)
     return count
   }
 
-  func countEligible(_ demandClass: Int, _ steps: inout Int) -> UInt32 {
+  func countEligible(
+    _ demandClass: Int, in index: WorkerIndex, _ steps: inout Int
+  ) -> UInt32 {
     let amounts = state.lineClass(demandClass).amounts
     let kind = classes[demandClass].kind
     // Of other kinds the bits are a bound, and amounts of named resources are in no summary.
     let isExact =
       kind < DemandClasses.exactKinds && classes[demandClass].demandClass.demand.custom.isEmpty
-    return workerIndex.count(
+    return index.count(
       &steps,
       decides: { summary in
         if summary.takers == 0 || !summary.fitting.most.admit(amounts) { return false }
@@ -169,43 +187,38 @@ extension Scheduler {
 
   // MARK: - Reach
 
-  /// The maximum that workers could take of a rank. Demands beyond it fit nowhere; demands within
-  /// it may fit.
-  mutating func reachOfWorkers(for rank: Rank, at now: Instant) -> LineReach {
-    var reach = LineReach(all: reachOfAll(for: rank, at: now), fresh: FreshReach(), ever: .inside)
-    reach.ever.raise(by: workerIndex.whole.fitting.most)
+  /// The maximum that workers could take of a rank, those of a pool or all. Demands beyond it fit
+  /// nowhere; demands within it may fit.
+  mutating func reachOfWorkers(
+    for rank: Rank, in pool: Int?, at now: Instant
+  ) -> LineReach {
+    var reach = LineReach(
+      all: reachOfAll(for: rank, in: pool, at: now), fresh: FreshReach(), ever: .inside)
+    if let pool {
+      reach.ever.raise(by: workerPools[pool].index.whole.fitting.most)
+    } else {
+      reach.ever.raise(by: workerIndex.whole.fitting.most)
+    }
     if freshWorkers.areMany {
       reach.fresh.widen(by: reach.all)
       return reach
     }
     looks += freshWorkers.numbers.count
     for number in freshWorkers.numbers where workers.contains(number) && takesWork(number) {
+      if !belongs(number, to: pool) { continue }
       reach.fresh.widen(by: reachAmong(CollectionOfOne(number), for: rank, at: now))
     }
     return reach
   }
 
-  /// The same of the workers of a pool. Visits each of them.
-  func reachOfPool(_ pool: [UInt32], for rank: Rank, at now: Instant) -> LineReach {
-    var reach = LineReach(
-      all: reachAmong(pool, for: rank, at: now), fresh: FreshReach(), ever: .inside)
-    if freshWorkers.areMany { reach.fresh.widen(by: reach.all) }
-    for number in pool {
-      reach.ever.raise(
-        by: conversations[number].roomForOne, kinds: conversations[number].kindBits)
-      if !freshWorkers.areMany, freshWorkers.numbers.contains(number) {
-        reach.fresh.widen(by: reachAmong(CollectionOfOne(number), for: rank, at: now))
-      }
-    }
-    return reach
-  }
-
-  private mutating func reachOfAll(for rank: Rank, at now: Instant) -> DemandAmounts {
+  private mutating func reachOfAll(
+    for rank: Rank, in pool: Int?, at now: Instant
+  ) -> DemandAmounts {
     var reach = DemandAmounts.inside
     // No closure: it would copy the scheduler.
     let pass = WorkerIndex.Pass(
       rank: rank, now: now, workers: workers, conversations: conversations)
-    workerIndex.raise(&reach, in: pass, &looks)
+    workerTree(of: pool).raise(&reach, in: pass, &looks)
     return reach
   }
 
@@ -222,21 +235,32 @@ extension Scheduler {
     let queue = queues.numbers[turn % queues.count]
     let service = queues[queue].settings.qos
     let level = (turn / classes.slots).isMultiple(of: 2) ? 1 : 3
-    return brokenChoice(number, Rank(service, queue: queue, level: level), takers)
-      ?? brokenChoice(number, Rank(service), takers)
+    if let broken = brokenChoice(number, Rank(service, queue: queue, level: level), nil, takers)
+      ?? brokenChoice(number, Rank(service), nil, takers)
+    {
+      return broken
+    }
+    if workerPools.count == 0 { return nil }
+    let pool = turn % workerPools.count
+    let members = takers.filter { belongs($0, to: pool) }
+    var copy = self
+    copy.renewPool(pool)
+    return copy.brokenChoice(number, Rank(service, queue: queue, level: level), pool, members)
   }
 
-  private func brokenChoice(_ demandClass: Int, _ rank: Rank, _ takers: [UInt32]) -> String? {
+  private func brokenChoice(
+    _ demandClass: Int, _ rank: Rank, _ pool: Int?, _ takers: [UInt32]
+  ) -> String? {
     let now = workerIndex.asOf
     let wanted = Handover(demandClass: demandClass, rank: rank, bytes: rank.level << 20)
     let expected = choice(for: wanted, among: takers, at: now)
     var copy = self
-    let found = copy.choiceOfAll(for: wanted, at: now)
+    let found = copy.choiceOfAll(for: wanted, in: pool, at: now)
     if found != expected {
       return "for demand \(demandClass) the index chooses \(found.debugDescription) and not "
         + "\(expected.debugDescription)"
     }
-    if copy.reachOfAll(for: rank, at: now) != reachAmong(takers, for: rank, at: now) {
+    if copy.reachOfAll(for: rank, in: pool, at: now) != reachAmong(takers, for: rank, at: now) {
       return "\(rank): the index has another reach"
     }
     return nil

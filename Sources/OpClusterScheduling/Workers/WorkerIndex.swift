@@ -29,6 +29,13 @@ struct WorkerIndex: Sendable {
 
   // MARK: - Changes
 
+  /// Forgets all workers; what was counted goes on.
+  mutating func forgetAll() {
+    (width, nodes, numbers, positions) = (0, [], [], [:])
+    version += 1
+    takersVersion += 1
+  }
+
   /// So few are set one by one.
   static let few = 8
 
@@ -263,4 +270,8 @@ struct EligibleWorkers: Sendable {
   var serial: UInt64
   var version: UInt64
   var count: UInt32
+
+  func isCount(of serial: UInt64, at version: UInt64) -> Bool {
+    self.serial == serial && self.version == version
+  }
 }

@@ -23,6 +23,7 @@ extension Scheduler {
       }
       numbers += due
     }
+    if workerPools.count > 0 { for number in numbers { workerPools.noteChange(of: number) } }
     // A worker may be changed in both registries and due as well; each is summed up once.
     if numbers.count > 1 {
       numbers.sort()
@@ -137,6 +138,7 @@ extension Scheduler {
     }
     if let node = workerIndex.brokenNode { return "node \(node) of the index of workers" }
     if !unknown.isEmpty { return nil }
+    if let broken = brokenPool() { return broken }
     if nextDeadline() != nextDeadlineOfAll() { return "the next deadline is another" }
     return brokenChoice()
   }
