@@ -106,6 +106,35 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
+  /// Nothing can be put before what runs again: it might wait for those that wait for it.
+  @Test(.checks("S34", "S153")) func whatRunsAgainWaitsForNothing() throws {
+    var world = Self.world()
+    world.ask(.submit(Self.chain()))
+    try Self.lost(&world)
+    Self.wait(&world)
+    #expect(world.scheduler.graphs.numbers == [1, 2, 3])
+    let (again, reader) = (operation(3, 0), operation(1, 2))
+    world.ask(.createQueue(QueueSettings(name: "other")))
+    world.ask(.hold(.operations([again]), true))
+    Self.wait(&world)
+    guard case .refused(let refusal) = world.ask(
+      .addDependency(from: reader, to: again, .finished, allowsCycle: false))
+    else {
+      Issue.record("it waits for what waits for it")
+      return
+    }
+    #expect(refusal.code == .badRequest && refusal.operations == [operation(1, 0)])
+    #expect(
+      world.ask(.setQueue(.operations([again]), queue: "other"))
+        == .changed(0, unchanged: 1))
+    world.ask(.hold(.operations([again]), false))
+    Self.wait(&world)
+    try Self.run(again, leaving: Self.content(1), &world)
+    try Self.run(operation(2, 0), leaving: Self.content(2), &world)
+    #expect(world.worker(of: reader) == 1)
+    #expect(world.brokenInvariant == nil)
+  }
+
   /// Only what is missing: `make` is needed for `join` alone, and runs first.
   @Test func asFarBackAsItTakes() throws {
     var world = Self.world()

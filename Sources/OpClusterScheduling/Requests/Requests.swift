@@ -287,6 +287,13 @@ extension Scheduler {
         .conflictingEdge, "\(state.shown(to)) already waits for \(state.shown(from)) in another way"
       )
     }
+    // What it would wait for may itself wait for what it makes, which no search for cycles knows.
+    if let origin = graphs[to.graph.number].submission.recomputes {
+      throw Refusal(
+        .badRequest,
+        "\(state.shown(to)) makes again what \(state.shown(origin)) had left, and waits for nothing",
+        hint: "let those wait that need it", operations: [origin])
+    }
     if deferIfAssigned(asker, request, to, cell, into: &turn) { return .later }
     if cell.phase == .executing || cell.phase == .finished { return .now(.effect(false)) }
     // An operation that reads outputs would fail later for an output that is not kept (S27).
