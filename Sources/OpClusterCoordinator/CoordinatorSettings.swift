@@ -136,11 +136,13 @@ enum CoordinatorLimits {
   static let inspectionRest = Span.seconds(3_600)
   /// The characters of a history problem in answers; the log has all of it.
   static let problemLength = 200
-  /// The time that a turn spends on hearing clients, unless one message takes longer.
+  /// The time that a turn spends on hearing clients, unless one message takes longer; and the most
+  /// of it, where the rest of a turn takes as long.
   static let hearingTime = Span(nanoseconds: 250_000)
+  static let longestHearing = Span.milliseconds(1)
   /// The time that it spends on questions that look at much and find little, unless one step takes
   /// longer; the looks of a step; and the unfinished questions that one principal may have.
-  static let searchTime = Span.milliseconds(1)
+  static let searchTime = Span.milliseconds(2)
   static let looksAtOnce = 1_024
   static let unfinishedSearches = 16
   /// A disk without a confirmation for this time is slow, and waiting clients are told.

@@ -473,3 +473,20 @@ private final class Queue {
     #expect(expected > .milliseconds(7) && expected <= .milliseconds(8))
   }
 }
+
+@Suite struct HearingTimeTests {
+  // Clients are heard for as long as the rest of a turn takes, within bounds.
+  @Test(.checks("G29")) func hearingTakesItsShare() {
+    var clock = LoopClock()
+    let least = CoordinatorLimits.hearingTime
+    let most = CoordinatorLimits.longestHearing
+    for rest in [Span.zero, least / 2, least] {
+      clock.lastRest = rest
+      #expect(clock.hearingTime == least)
+    }
+    clock.lastRest = most / 2
+    #expect(clock.hearingTime == most / 2)
+    clock.lastRest = most + most
+    #expect(clock.hearingTime == most)
+  }
+}

@@ -26,7 +26,7 @@ extension CoordinatorLoop {
   private func hearQueued() {
     var clock = Instant.now
     // Reserves time for questions, which are answered at the end of the turn.
-    var end = clock + CoordinatorLimits.hearingTime
+    var end = clock + self.clock.hearingTime
     var heard = 0
     hearPrepared(&clock)
     while heard < Limits.frameBytesPerTurn / 2, clock < end,

@@ -24,7 +24,13 @@ final class CoordinatorLoop {
   var admission: AdmissionControl
 
   // Decided by turns
-  var scheduler: Scheduler
+  /// Through accessors: where a function of another module reads a stored property of a class, all
+  /// of the value is copied before.
+  var scheduler: Scheduler {
+    _read { yield ownScheduler }
+    _modify { yield &ownScheduler }
+  }
+  private var ownScheduler: Scheduler
   var work = TurnWork()
   var commits: PendingCommits
 
@@ -47,9 +53,9 @@ final class CoordinatorLoop {
       service: service, ownsProcess: signals != nil, heartbeat: settings.timing.heartbeat)
     self.settings = settings
     wakeups = Wakeups(notices, signals: signals, lifeline: lifeline)
-    scheduler = recovered
+    ownScheduler = recovered
     commits = PendingCommits(journal, settings, isSettled: !mayHaveGoneBack)
-    for graph in scheduler.takeRemoved() { commits.forgetting.append((0, graph)) }
+    for graph in ownScheduler.takeRemoved() { commits.forgetting.append((0, graph)) }
     admission = AdmissionControl(
       quotas: settings.quotas, memory: settings.memory, diskReserve: settings.diskReserveBytes)
     for graph in recovered.sizesOfLivingGraphs() {
@@ -60,17 +66,17 @@ final class CoordinatorLoop {
     // Reads both clocks at one moment: one computes the rest of a delay, the other waits for it.
     clock = LoopClock()
     work.turn.begin(at: clock.now, wall: .now)
-    scheduler.start(
+    ownScheduler.start(
       life: UInt64.random(in: 1...UInt64.max), mayHaveGoneBack: mayHaveGoneBack, into: &work.turn)
-    scheduler.close(&work.turn)
+    ownScheduler.close(&work.turn)
     // What the former life left unfollowed may have been the last of them.
     for ending in work.turn.endings { admission.ended(ending.row.graph) }
     operatorLog = OperatorLog(
-      logger, scheduler.workers(at: clock.now), unfinished: scheduler.unfinishedOperations)
-    subscriptions = Subscriptions(told: scheduler.lastEvent)
+      logger, ownScheduler.workers(at: clock.now), unfinished: ownScheduler.unfinishedOperations)
+    subscriptions = Subscriptions(told: ownScheduler.lastEvent)
     commits.release.becameDurable(through: work.turn.commit.number - 1)
     let first = TurnRecords.journalTurn(
-      work.turn, epoch: scheduler.epoch, lastEvent: scheduler.lastEvent)
+      work.turn, epoch: ownScheduler.epoch, lastEvent: ownScheduler.lastEvent)
     try Self.makeDurable(first, journal, notices)
     commits.release.becameDurable(through: work.turn.commit.number)
     do throws(SystemError) {
@@ -141,8 +147,11 @@ struct TurnWork {
   /// Workers whose conversations ended since the last turn.
   var pendingGone: [PeerID] = []
   var questions: [ClientQuestion] = []
-  /// How many of them the last turn has left to this one.
+  /// Those that earlier turns have left to this one, in the order of their turns to go on,
+  var begunQuestions: [ClientQuestion] = []
+  /// and how many of them each principal has.
   var unfinishedSearches: [QuotaHolder: Int] = [:]
+  var hasQuestions: Bool { !questions.isEmpty || !begunQuestions.isEmpty }
   /// Whether a large message has been prepared and is to be heard.
   var hasPrepared = false
   /// The pending effects for subscribers.
@@ -155,6 +164,13 @@ struct LoopClock {
   var now = Instant.now
   /// The time of the scheduler's last tick.
   var lastTick = Instant.now
+  /// How long it took in the last turn to decide and keep what was heard.
+  var lastRest = Span.zero
+  /// The time for hearing clients: as long as the rest of a turn takes, so that many small turns do
+  /// not cost more than what they decide.
+  var hearingTime: Span {
+    max(CoordinatorLimits.hearingTime, min(lastRest, CoordinatorLimits.longestHearing))
+  }
   /// The time when clients were last attended to.
   var lastAttended = Instant.zero
 }

@@ -96,7 +96,7 @@ extension CoordinatorLoop {
     if work.hasInput { scheduler.close(&work.turn) }
     let decided = Instant.now
     if !work.turn.lies.isEmpty { answerLies() }
-    if work.hasInput || !work.questions.isEmpty { keep() }
+    if work.hasInput || work.hasQuestions { keep() }
     let end = Instant.now
     if work.hasInput {
       operatorLog.figures.noteTurn([
@@ -104,6 +104,7 @@ extension CoordinatorLoop {
         (.keep, end - decided),
       ])
     }
+    clock.lastRest = end - heardEverybody
     admission.queue.chargeRest(end - heardEverybody, after: heardEverybody - start, at: end)
   }
 
@@ -141,7 +142,7 @@ extension CoordinatorLoop {
     if !isStalled, !admission.queue.isEmpty {
       moment = min(moment, now + (isAnybodyHeardNext ? .zero : CoordinatorLimits.retryPause))
     }
-    if !isStalled, !work.questions.isEmpty { moment = min(moment, now) }
+    if !isStalled, work.hasQuestions { moment = min(moment, now) }
     if let feed = watch.service?.nextFeed { moment = min(moment, Instant(nanoseconds: feed)) }
     do throws(SystemError) {
       _ = try wakeups.poller.wait(until: moment.nanoseconds)

@@ -11,40 +11,51 @@ extension CoordinatorLoop {
   // MARK: - Questions
 
   /// Answers questions with the state at the end of their turn, including exactly its newest event.
-  /// One that looks at much is answered at the end of a later turn; meanwhile they take turns.
+  /// One that looks at much is answered at the end of a later turn: of these one goes on first, for
+  /// half of the time, so that it comes to an end; then come the new ones, most of which end at
+  /// once, and then the others.
   func answerQuestions(into items: inout [UnreleasedEffect]) {
-    let isSlow = commits.release.diskWait(at: now) >= settings.diskPatience
-    var questions: [ClientQuestion] = []
-    swap(&questions, &work.questions)
+    let begun = work.begunQuestions
+    var questions = Array(begun.prefix(1)) + work.questions + begun.dropFirst()
+    work.questions.removeAll(keepingCapacity: true)
+    work.begunQuestions = []
     work.unfinishedSearches.removeAll(keepingCapacity: true)
+    let isSlow = commits.release.diskWait(at: now) >= settings.diskPatience
     let searchEnd = Instant.now + settings.searchTime
     var hasSearched = false
     var unfinished: [ClientQuestion] = []
     for at in questions.indices {
       guard let holder = clients.peers[questions[at].peer]?.holder else { continue }
-      let start = Instant.now
       let isSearch = questions[at].search != nil
-      let isTooLate = isSearch && hasSearched && start >= searchEnd
-      if isSearch { hasSearched = true }
-      if isTooLate || !isEnded(&questions[at].search, by: searchEnd) {
+      let start = Instant.now
+      if isSearch, hasSearched, start >= searchEnd {
         work.unfinishedSearches[holder, default: 0] += 1
-        // Those that had no time go first in the next turn.
-        if isTooLate {
-          work.questions.append(questions[at])
-          continue
-        }
-        unfinished.append(questions[at])
-      } else if isSlow, isKnownDurable(questions[at].what) {
-        var own: [UnreleasedEffect] = []
-        answer(questions[at], &own)
-        for item in own { perform(item) }
+        work.begunQuestions.append(questions[at])
+        continue
+      }
+      hasSearched = hasSearched || isSearch
+      let isFirst = at == 0 && !begun.isEmpty
+      let until = isFirst ? start + settings.searchTime / 2 : searchEnd
+      if isEnded(&questions[at].search, by: until) {
+        answer(questions[at], isSlow: isSlow, &items)
       } else {
-        answer(questions[at], &items)
+        work.unfinishedSearches[holder, default: 0] += 1
+        unfinished.append(questions[at])
       }
       let end = Instant.now
       admission.queue.noteQuestion(end - start, for: questions[at].size, of: holder, at: end)
     }
-    work.questions += unfinished
+    work.begunQuestions += unfinished
+  }
+
+  /// Answers at once what depends only on durable facts, if the disk is slow.
+  private func answer(
+    _ question: ClientQuestion, isSlow: Bool, _ items: inout [UnreleasedEffect]
+  ) {
+    guard isSlow, isKnownDurable(question.what) else { return answer(question, &items) }
+    var own: [UnreleasedEffect] = []
+    answer(question, &own)
+    for item in own { perform(item) }
   }
 
   /// Goes on with a search until its end, or until this moment; whether it has ended.

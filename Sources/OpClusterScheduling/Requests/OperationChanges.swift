@@ -83,7 +83,7 @@ extension Scheduler {
   }
 
   /// Whether it can still be changed. A declared operation has no queue to leave; a cancelled one
-  /// only waits for its queue to resume (S75). What runs again for others keeps its old place, since
+  /// only waits for its queue to resume (S75). What runs again for others keeps its place, since
   /// elsewhere it could stand behind a barrier that waits for them (S153).
   private func isOpen(_ cell: OperationCell, of graph: UInt32, to what: Decided) -> Bool {
     if cell.phase == .executing || cell.phase == .finished { return false }

@@ -291,7 +291,7 @@ extension Scheduler {
     if let origin = graphs[to.graph.number].submission.recomputes {
       throw Refusal(
         .badRequest,
-        "\(state.shown(to)) makes again what \(state.shown(origin)) had left, and waits for nothing",
+        "\(state.shown(to)) makes again what \(state.shown(origin)) left, and waits for nothing",
         hint: "let those wait that need it", operations: [origin])
     }
     if deferIfAssigned(asker, request, to, cell, into: &turn) { return .later }
