@@ -145,6 +145,8 @@ enum CoordinatorLimits {
   static let searchTime = Span.milliseconds(2)
   static let looksAtOnce = 1_024
   static let unfinishedSearches = 16
+  /// The same of all together; each keeps its question, and what it found.
+  static let allUnfinishedSearches = 128
   /// A disk without a confirmation for this time is slow, and waiting clients are told.
   static let diskPatience = Span.seconds(1)
   /// The most graphs in a question that is answered while the disk is slow.

@@ -177,7 +177,7 @@ public enum Limits {
   /// Pools of workers that are followed; of more, those that were not asked for are made anew.
   public static let workerPools = 64
   /// Workers in all of them together.
-  public static let pooledWorkers = 131_072
+  public static let pooledWorkers = 262_144
   /// Operations that one reply explains.
   public static let explanationsPerReply = 100
   /// Rows of one reply; a client asks for the next page.

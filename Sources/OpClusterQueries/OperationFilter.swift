@@ -89,7 +89,8 @@ package struct OperationFilter: Sendable {
   /// Looks at the stages from `first` on, of a single name only at those that may have it, and in
   /// those that may contain selected operations at all that are not known to be equal.
   ///
-  /// - Parameter looks: What it may still use; below 0 afterwards if it has paused.
+  /// - Parameter looks: What it may still use, at least 3, or it may get no further; less than 2
+  ///   afterwards if it has paused.
   package func search(
     _ view: some GraphView, from first: UInt32, atMost looks: inout Int,
     _ body: (Range<UInt32>) -> Bool
@@ -185,11 +186,13 @@ package struct OperationFilter: Sendable {
     var element = max(first, start) - start
     while element < template.count {
       var end = template.count
-      // Numbers in steps are looked for one by one; half of the looks are for what is found.
+      // Numbers in steps are looked for one by one; half of the looks are for what is found. Each
+      // time costs the runs of the template up to there, so that it is worth as much.
       if !numbers.isAll, !numbers.areRanges {
         if looks <= 1 { return .paused(before: start + element) }
-        end = element + UInt32(clamping: min(looks / 2, Int(end - element)))
-        looks -= Int(end - element)
+        let most = max(looks / 2, template.indexRuns.count / 4)
+        end = element + UInt32(clamping: min(most, Int(end - element)))
+        looks -= min(looks / 2, Int(end - element))
       }
       let goesOn = template.forEachElements(from: element, before: end, numbered: numbers) {
         body((start + $0.lowerBound)..<(start + $0.upperBound), &looks)

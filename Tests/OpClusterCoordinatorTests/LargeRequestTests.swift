@@ -80,6 +80,19 @@ import Testing
       return
     }
     #expect(rows.map(\.name) == ["operation-5999"])
+    // The last graph is the one that was the last when it was asked.
+    var last = Selection(graphs: .last(back: 0))
+    last.operation = "*-5999"
+    let old = try client.send(.operations(last, after: nil, limit: 9))
+    // By its answer the search has begun.
+    #expect(try client.ask(.ping) != .refused(Refusal(.busy, "")))
+    let newer = try client.submit(arrayGraph("newer", 1))
+    #expect(newer.number == graph.number + 1)
+    guard case .operations(let found, more: false) = try client.reply(to: old) else {
+      Issue.record("no rows of the former last graph")
+      return
+    }
+    #expect(found.map(\.id.graph) == [graph])
     // So many at once that some are refused, and the others are answered.
     let many = try (0..<64).map { _ in try client.send(question) }
     var (answered, refused) = (0, 0)

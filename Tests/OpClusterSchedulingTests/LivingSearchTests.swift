@@ -88,7 +88,7 @@ import Testing
     var world = world(&chance)
     let selection = selection(&chance)
     let whole = pages(selection, limit: 1_000, looks: .max, &world)
-    for looks in 4...7 {
+    for looks in 5...8 {
       let limit = UInt32(1 + chance.below(5))
       #expect(pages(selection, limit: limit, looks: looks, &world) == whole, "seed \(seed)")
     }
@@ -108,7 +108,7 @@ import Testing
     var world = world(&chance)
     let selection = selection(&chance)
     var always = Set(pages(selection, limit: 1_000, looks: .max, &world))
-    let looks = 4 + chance.below(4)
+    let looks = 5 + chance.below(4)
     var found: [OperationID] = []
     found = pages(selection, limit: UInt32(1 + chance.below(9)), looks: looks, &world) { world in
       if let request = RandomSteering.request(&chance) { world.ask(request) }
@@ -154,6 +154,12 @@ import Testing
     }
     let suspended = Selection(graphs: .all, states: [.held])
     #expect(parts(.operations(suspended, after: nil, limit: 9), &world) >= 8)
+    // Ranges in which nothing lives.
+    let ranges = (0..<5_000).map { at in
+      let number = GraphID(10_000 + 2 * UInt32(at))
+      return Selection.ClosedRangeOfGraphs(number, number)
+    }
+    #expect(parts(.graphs(Selection(graphs: .numbers(ranges)), after: nil, limit: 9), &world) == 5)
     let labels = Selection(graphs: .all, labels: [Label(key: "no", value: "one")])
     #expect(parts(.graphs(labels, after: nil, limit: 9), &world) == 3)
   }

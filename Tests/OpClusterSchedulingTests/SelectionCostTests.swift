@@ -211,14 +211,15 @@ import Testing
     ]
     for wanted in [Selection.Graphs.all, .active, .numbers(ranges)] {
       visited = []
-      world.scheduler.forEachLivingNumber(of: wanted, after: 150) { number in
+      world.scheduler.forEachLivingNumber(of: wanted, NumberRanges(wanted), after: 150) { number in
         visited.append(number)
         return visited.count < 4
       }
       #expect(visited == [151, 152, 153, wanted == .numbers(ranges) ? 200 : 154])
     }
     visited = []
-    world.scheduler.forEachLivingNumber(of: .numbers(ranges)) { number in
+    let numbered = Selection.Graphs.numbers(ranges)
+    world.scheduler.forEachLivingNumber(of: numbered, NumberRanges(numbered)) { number in
       visited.append(number)
       return visited.count < 9
     }

@@ -142,15 +142,12 @@ extension CoordinatorLoop {
     guard admits(.request(request, what, bytes: bytes, facts), .client, peer) else { return }
     switch what {
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .ping:
-      let unfinished = work.unfinishedSearches[known.holder, default: 0]
-      guard unfinished < CoordinatorLimits.unfinishedSearches else {
-        let busy = Refusal(
-          .busy, "\(unfinished) questions of this key are being looked for",
-          hint: "ask again in a moment", retryAfter: .milliseconds(100))
+      let question = ClientQuestion(
+        peer: peer, request: request, what: what, size: .init(bytes: bytes))
+      if question.search != nil, let busy = tooManySearches(by: known.holder) {
         return sendReply(.refused(busy), to: peer, request)
       }
-      work.questions.append(
-        ClientQuestion(peer: peer, request: request, what: what, size: .init(bytes: bytes)))
+      work.questions.append(question)
     case .configuration:
       sendReply(.configuration(configuration), to: peer, request)
     case .log(let attempt, let stream, let offset, let bytes):
@@ -180,6 +177,18 @@ extension CoordinatorLoop {
         scheduler.handle(input, into: &work.turn)
       }
     }
+  }
+
+  /// The refusal of one more question that may look at much; nil if there is room.
+  private func tooManySearches(by holder: QuotaHolder) -> Refusal? {
+    let own = work.unfinishedSearches[holder, default: 0]
+    let all = work.begunQuestions.count
+    if own < CoordinatorLimits.unfinishedSearches, all < CoordinatorLimits.allUnfinishedSearches {
+      return nil
+    }
+    return Refusal(
+      .busy, "answers to \(all) questions are being looked for, \(own) of this key",
+      hint: "ask again in a moment", retryAfter: .milliseconds(100))
   }
 
   /// The facts of the scheduler and the subscriptions that admission needs. O(log subscriptions),

@@ -152,6 +152,18 @@ struct TurnWork {
   /// and how many of them each principal has.
   var unfinishedSearches: [QuotaHolder: Int] = [:]
   var hasQuestions: Bool { !questions.isEmpty || !begunQuestions.isEmpty }
+
+  /// Takes all questions out, in the order in which a turn goes on with them: one that has begun,
+  /// the new ones, and the others that have begun.
+  mutating func takeQuestions() -> (all: [ClientQuestion], new: Range<Int>) {
+    let first = begunQuestions.prefix(1)
+    let all = first + questions + begunQuestions.dropFirst()
+    let new = first.count..<(first.count + questions.count)
+    questions.removeAll(keepingCapacity: true)
+    begunQuestions = []
+    unfinishedSearches.removeAll(keepingCapacity: true)
+    return (Array(all), new)
+  }
   /// Whether a large message has been prepared and is to be heard.
   var hasPrepared = false
   /// The pending effects for subscribers.

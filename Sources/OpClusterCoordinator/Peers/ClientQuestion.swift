@@ -22,4 +22,23 @@ struct ClientQuestion {
     self.size = size
     search = LivingSearch(what)
   }
+
+  /// From now on it asks about this graph, and not about one that is newer by the time of the
+  /// answer.
+  mutating func settle(on graph: GraphID) {
+    let graphs = Selection.Graphs.numbers([.init(graph, graph)])
+    search?.settle(on: graphs)
+    switch what {
+    case .graphs(var selection, let after, let limit):
+      selection.graphs = graphs
+      what = .graphs(selection, after: after, limit: limit)
+    case .operations(var selection, let after, let limit):
+      selection.graphs = graphs
+      what = .operations(selection, after: after, limit: limit)
+    case .explain(var selection):
+      selection.graphs = graphs
+      what = .explain(selection)
+    default: break
+    }
+  }
 }

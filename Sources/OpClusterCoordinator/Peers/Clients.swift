@@ -13,39 +13,44 @@ extension CoordinatorLoop {
   /// Answers questions with the state at the end of their turn, including exactly its newest event.
   /// One that looks at much is answered at the end of a later turn: of these one goes on first, for
   /// half of the time, so that it comes to an end; then come the new ones, most of which end at
-  /// once, and then the others.
+  /// once, and then the others. Costs a look at each.
   func answerQuestions(into items: inout [UnreleasedEffect]) {
-    let begun = work.begunQuestions
-    var questions = Array(begun.prefix(1)) + work.questions + begun.dropFirst()
-    work.questions.removeAll(keepingCapacity: true)
-    work.begunQuestions = []
-    work.unfinishedSearches.removeAll(keepingCapacity: true)
+    var (questions, new) = work.takeQuestions()
     let isSlow = commits.release.diskWait(at: now) >= settings.diskPatience
     let searchEnd = Instant.now + settings.searchTime
     var hasSearched = false
-    var unfinished: [ClientQuestion] = []
+    var (unfinished, late): ([ClientQuestion], [ClientQuestion]) = ([], [])
     for at in questions.indices {
-      guard let holder = clients.peers[questions[at].peer]?.holder else { continue }
+      guard let known = clients.peers[questions[at].peer], !known.isPutOut else { continue }
+      let holder = known.holder
       let isSearch = questions[at].search != nil
       let start = Instant.now
       if isSearch, hasSearched, start >= searchEnd {
         work.unfinishedSearches[holder, default: 0] += 1
-        work.begunQuestions.append(questions[at])
+        if new.contains(at) {
+          late.append(questions[at])
+        } else {
+          work.begunQuestions.append(questions[at])
+        }
         continue
       }
       hasSearched = hasSearched || isSearch
-      let isFirst = at == 0 && !begun.isEmpty
-      let until = isFirst ? start + settings.searchTime / 2 : searchEnd
+      let hasHalf = at < new.lowerBound
+      let until = hasHalf ? start + settings.searchTime / 2 : searchEnd
       if isEnded(&questions[at].search, by: until) {
         answer(questions[at], isSlow: isSlow, &items)
       } else {
         work.unfinishedSearches[holder, default: 0] += 1
+        if let back = questions[at].search?.back, let last = scheduler.lastGraph(back: back) {
+          questions[at].settle(on: last)
+        }
         unfinished.append(questions[at])
       }
       let end = Instant.now
       admission.queue.noteQuestion(end - start, for: questions[at].size, of: holder, at: end)
     }
-    work.begunQuestions += unfinished
+    // Those that had no time go first in the next turns, the older ones before the newer.
+    work.begunQuestions += late + unfinished
   }
 
   /// Answers at once what depends only on durable facts, if the disk is slow.

@@ -52,9 +52,9 @@ extension Scheduler {
     if search.wanted == .graphs {
       return .graphs(chosen.map { row(of: $0.graph) }, more: search.hasMore)
     }
-    // None behind `after` may mean that there is none at all.
-    if !search.isAnyGraphSelected { _ = try resolveGraphs(search.selection) }
-    if chosen.isEmpty, search.after == nil { throw Self.noOperation }
+    if chosen.isEmpty, search.after == nil {
+      throw search.isAnyGraphSelected ? Self.noOperation : noMatch(search.selection)
+    }
     return search.wanted == .explanations
       ? explain(chosen, more: search.hasMore, at: now)
       : operationRows(chosen, search.limit, more: search.hasMore)

@@ -9,11 +9,13 @@ import OpClusterQueries
 /// A question about living graphs or operations, and how far it has come.
 package struct LivingSearch: Sendable {
   let wanted: Wanted
-  let selection: Selection
+  private(set) var selection: Selection
   /// The most that is told at once.
   let limit: Int
   let after: OperationID?
   fileprivate let filter: OperationFilter
+  /// Those of the wanted graphs, if they are named by numbers.
+  fileprivate var ranges: NumberRanges
   /// What is looked at next, of graphs their first operation.
   fileprivate var next: OperationID
   /// What is found, of graphs their first operation: at most one more than is told.
@@ -50,6 +52,7 @@ package struct LivingSearch: Sendable {
     self.after = after
     self.limit = limit
     filter = OperationFilter(selection)
+    ranges = NumberRanges(selection.graphs)
     next = OperationID(graph: GraphID(0), index: 0)
     guard let after else { return }
     if after.index < .max {
@@ -61,6 +64,17 @@ package struct LivingSearch: Sendable {
     }
   }
 
+  /// How far back from the newest graph the one is that it asks about; nil: it does not say so.
+  package var back: UInt32? {
+    if case .last(let back) = selection.graphs { back } else { nil }
+  }
+
+  /// From now on it asks about these graphs.
+  package mutating func settle(on graphs: Selection.Graphs) {
+    selection.graphs = graphs
+    ranges = NumberRanges(graphs)
+  }
+
   /// Whether there is more than is told at once.
   var hasMore: Bool { found.count > limit }
   fileprivate var hasEnded: Bool { isAtEnd || hasMore }
@@ -68,10 +82,10 @@ package struct LivingSearch: Sendable {
 
 extension Scheduler {
   /// Goes on with a search until it has used its looks, or has ended; whether it has: then it is to
-  /// be answered before anything else happens. A look is at a graph, a stage, or neighbours that
-  /// are alike.
+  /// be answered before anything else happens. A look is at a range of numbers, a graph, a stage,
+  /// or neighbours that are alike.
   ///
-  /// - Parameter looks: At least 4; fewer may get no further.
+  /// - Parameter looks: At least 5, one for each of these; fewer may get no further.
   package func goOn(with search: inout LivingSearch, atMost looks: Int) -> Bool {
     var looks = looks
     // What was found in another turn may have changed or gone since.
@@ -101,8 +115,17 @@ extension Scheduler {
   private func seek(_ search: inout LivingSearch, _ looks: inout Int) {
     let first = search.next.graph.number
     var isPaused = false
-    forEachLivingNumber(of: search.selection.graphs, after: first == 0 ? nil : first - 1) {
-      (number) in
+    forEachLivingNumber(
+      of: search.selection.graphs, search.ranges, after: first == 0 ? nil : first - 1,
+      begins: { range in
+        looks -= 1
+        isPaused = looks < 0
+        if isPaused, range.lowerBound > first {
+          search.next = OperationID(graph: GraphID(range.lowerBound), index: 0)
+        }
+        return !isPaused
+      }
+    ) { number in
       let id = GraphID(number)
       if number != first { search.next = OperationID(graph: id, index: 0) }
       looks -= 1

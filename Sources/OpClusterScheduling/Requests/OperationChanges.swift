@@ -70,7 +70,7 @@ extension Scheduler {
     var changing = OperationRuns(graph: runs.graph)
     graphs.forEachSpan(of: runs) { span in
       let cell = graphs[span.graph.number].cell(span.first)
-      if !isOpen(cell, of: span.graph.number, to: what) {
+      if !isOpen(cell, span, to: what) {
         count.late += span.count
       } else if isAsAsked(span, cell, what) {
         count.asAsked += span.count
@@ -85,13 +85,14 @@ extension Scheduler {
   /// Whether it can still be changed. A declared operation has no queue to leave; a cancelled one
   /// only waits for its queue to resume (S75). What runs again for others keeps its place, since
   /// elsewhere it could stand behind a barrier that waits for them (S153).
-  private func isOpen(_ cell: OperationCell, of graph: UInt32, to what: Decided) -> Bool {
+  private func isOpen(_ cell: OperationCell, _ span: OperationSpan, to what: Decided) -> Bool {
     if cell.phase == .executing || cell.phase == .finished { return false }
     return switch what {
     case .priority: true
     case .hold: !cell.isCancelled
     case .queue:
-      !cell.isCancelled && cell.phase != .declared && graphs[graph].submission.recomputes == nil
+      !cell.isCancelled && cell.phase != .declared
+        && (graphs[span.graph.number].submission.recomputes == nil || isAsAsked(span, cell, what))
     }
   }
 

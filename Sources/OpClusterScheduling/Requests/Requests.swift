@@ -287,6 +287,8 @@ extension Scheduler {
         .conflictingEdge, "\(state.shown(to)) already waits for \(state.shown(from)) in another way"
       )
     }
+    if deferIfAssigned(asker, request, to, cell, into: &turn) { return .later }
+    if cell.phase == .executing || cell.phase == .finished { return .now(.effect(false)) }
     // What it would wait for may itself wait for what it makes, which no search for cycles knows.
     if let origin = graphs[to.graph.number].submission.recomputes {
       throw Refusal(
@@ -294,8 +296,6 @@ extension Scheduler {
         "\(state.shown(to)) makes again what \(state.shown(origin)) left, and waits for nothing",
         hint: "let those wait that need it", operations: [origin])
     }
-    if deferIfAssigned(asker, request, to, cell, into: &turn) { return .later }
-    if cell.phase == .executing || cell.phase == .finished { return .now(.effect(false)) }
     // An operation that reads outputs would fail later for an output that is not kept (S27).
     let stage = graphs[to.graph.number].stageNumber(of: to.index)
     if graphs[to.graph.number].stages[stage].template.wantsInputs {

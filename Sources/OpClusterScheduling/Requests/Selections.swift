@@ -17,25 +17,29 @@ extension Scheduler {
   /// Calls `body` with the living graphs of a selection, by number, while it returns true. Of all
   /// graphs it visits no more than are selected until then.
   func forEachLivingGraph(_ selection: Selection, _ body: (GraphID) -> Bool) {
-    forEachLivingNumber(of: selection.graphs) { number in
+    forEachLivingNumber(of: selection.graphs, NumberRanges(selection.graphs)) { number in
       carries(selection.labels, number) ? body(GraphID(number)) : true
     }
   }
 
   /// Calls `body` with the numbers of living graphs, ascending, while it returns true; only with
   /// those behind `after`. Costs what it visits, and a binary search for each range.
+  ///
+  /// - Parameters:
+  ///   - ranges: Those of the wanted graphs, if they are named by numbers.
+  ///   - begins: Asked before each range; false ends the visit.
   func forEachLivingNumber(
-    of wanted: Selection.Graphs, after: UInt32? = nil, _ body: (UInt32) -> Bool
+    of wanted: Selection.Graphs, _ ranges: NumberRanges, after: UInt32? = nil,
+    begins: (ClosedRange<UInt32>) -> Bool = { _ in true }, _ body: (UInt32) -> Bool
   ) {
     switch wanted {
     case .all, .active: graphs.forEachNumber(after: after, body)
     case .last(let back):
       guard let last = lastGraph(back: back)?.number, graphs.contains(last) else { return }
       if after.map({ $0 < last }) ?? true { _ = body(last) }
-    case .numbers(let named):
-      let ranges = NumberRanges(
-        named.filter { $0.first <= $0.last }.map { $0.first.number...$0.last.number })
+    case .numbers:
       for range in ranges.ranges[ranges.position(endingFrom: after?.saturatingAdd(1) ?? 0)...] {
+        if !begins(range) { return }
         let first = max(range.lowerBound, after?.saturatingAdd(1) ?? 0)
         var isStopped = false
         graphs.forEachNumber(after: first == 0 ? nil : first - 1) { number in
@@ -66,7 +70,7 @@ extension Scheduler {
     throw noMatch(selection)
   }
 
-  private func noMatch(_ selection: Selection) -> Refusal {
+  func noMatch(_ selection: Selection) -> Refusal {
     if case .numbers(let ranges) = selection.graphs, ranges.count == 1,
       ranges[0].first == ranges[0].last, ranges[0].first.number <= counters.lastGraph,
       ranges[0].first.number > 0
@@ -121,5 +125,16 @@ extension Scheduler {
 
   static var noOperation: Refusal {
     Refusal(.unknownOperation, "no living operation matches")
+  }
+}
+
+extension NumberRanges {
+  /// Those of graphs that are named by numbers; else none. Sorts them.
+  init(_ graphs: Selection.Graphs) {
+    guard case .numbers(let named) = graphs else {
+      self.init([])
+      return
+    }
+    self.init(named.filter { $0.first <= $0.last }.map { $0.first.number...$0.last.number })
   }
 }

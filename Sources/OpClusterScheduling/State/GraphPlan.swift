@@ -132,7 +132,10 @@ struct GraphPlan: Sendable {
       let template = submission.templates[at]
       outline.gather(template, at)
       if !template.ownFiles.isEmpty { graph.stagesWithContents.append(at) }
-      if !template.labels.isEmpty { graph.stageLabels.formUnion(template.labels) }
+      // Mostly they are those of the one before.
+      if at == 0 || template.labels != submission.templates[at - 1].labels {
+        graph.stageLabels.formUnion(template.labels)
+      }
       var pristine = OperationCell()
       pristine.phase = submission.isDeclaredOnly ? .declared : .waiting
       if template.isHeld { pristine.flags.insert(.held) }

@@ -48,8 +48,8 @@ struct WorkerPools: Sendable {
     return number
   }
 
-  /// Adds a pool and returns its number. Those that were not used for longest give way to it if
-  /// there are many, or many workers in them. Costs its members, and a look at each pool.
+  /// Adds a pool and returns its number. Others give way to it if there are many, or many workers
+  /// in them. Costs its members, and a look at each pool.
   mutating func follow(_ requirements: [LabelRequirement], _ members: [UInt32]) -> Int {
     var pool = Pool(requirements: requirements)
     pool.members = Set(members)
@@ -57,15 +57,26 @@ struct WorkerPools: Sendable {
     pool.lastUse = uses
     var pooled = pools.reduce(members.count) { $0 + $1.members.count }
     while pools.count >= Limits.workerPools || pooled > Limits.pooledWorkers,
-      let oldest = pools.indices.min(by: { pools[$0].lastUse < pools[$1].lastUse })
+      let next = nextToLeave
     {
-      pooled -= pools.remove(at: oldest).members.count
+      pooled -= pools.remove(at: next).members.count
     }
     pools.append(pool)
     numbers = [:]
     for at in pools.indices { numbers[pools[at].requirements] = at }
     return pools.count - 1
   }
+
+  /// One that nobody has asked for in a long time. If all are in use, the one that was asked for
+  /// last: queues are served in rotation, so that it is the last to be asked for again, and the
+  /// others stay.
+  private var nextToLeave: Int? {
+    let longAgo = UInt64(Self.rounds * pools.count)
+    let oldest = pools.indices.min { pools[$0].lastUse < pools[$1].lastUse }
+    if let oldest, uses - pools[oldest].lastUse > longAgo { return oldest }
+    return pools.indices.max { pools[$0].lastUse < pools[$1].lastUse }
+  }
+  private static let rounds = 16
 
   /// Notes that the summary of a worker is another. Costs a look at each pool.
   mutating func noteChange(of worker: UInt32) {
