@@ -85,7 +85,7 @@ struct History: Sendable {
   /// is a single one.
   func graphs(_ selection: Selection) -> [EndedGraphMemory] {
     if selection.graphs == .active { return [] }
-    let wanted = GraphSet(selection.graphs, living: [], last: newest.number)
+    let wanted = GraphSet(selection.graphs, living: GraphBitmap(), last: newest.number)
     if wanted.ranges.count == 1, wanted.openFrom == nil,
       wanted.ranges[0].lowerBound == wanted.ranges[0].upperBound
     {

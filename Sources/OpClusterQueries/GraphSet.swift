@@ -15,16 +15,14 @@ package struct GraphSet: Sendable, Equatable {
   }
 
   /// - Parameters:
-  ///   - living: The present living graphs, ascending; `active` means these and future ones.
+  ///   - living: The present living graphs; `active` means these and future ones.
   ///   - last: The newest graph; 0 if there is none yet.
-  package init(_ graphs: Selection.Graphs, living: [GraphID], last: UInt32) {
+  package init(_ graphs: Selection.Graphs, living: GraphBitmap, last: UInt32) {
     switch graphs {
     case .all:
       self.init(ranges: [], openFrom: 1)
     case .active:
-      self.init(
-        ranges: living.map { $0.number...$0.number },
-        openFrom: last == .max ? nil : last + 1)
+      self.init(ranges: living.ranges, openFrom: last == .max ? nil : last + 1)
     case .last(let back):
       let number = last > back ? last - back : 0
       self.init(ranges: number == 0 ? [] : [number...number])

@@ -37,7 +37,8 @@ import Testing
 
   private func filter(_ selection: Selection, graphsOnly: Bool = false) -> EventFilter {
     EventFilter(
-      selection, graphs: GraphSet(selection.graphs, living: [], last: 9), graphsOnly: graphsOnly)
+      selection, graphs: GraphSet(selection.graphs, living: .init(), last: 9),
+      graphsOnly: graphsOnly)
   }
 
   private func run(
@@ -82,7 +83,7 @@ import Testing
   @Test func ownGraphsAndQueues() {
     let nothing = Selection(graphs: .numbers([]))
     var filter = EventFilter(
-      nothing, graphs: GraphSet(nothing.graphs, living: [], last: 9), graphsOnly: false,
+      nothing, graphs: GraphSet(nothing.graphs, living: .init(), last: 9), graphsOnly: false,
       includesOwn: true)
     let mine = run(3, 0, 5, .isReady(true))
     #expect(parts(filter, mine).isEmpty)

@@ -60,7 +60,7 @@ private final class Archive {
       .rows(
         RowsQuestion(
           peer: PeerID(1), request: RequestID(1), what: what, selection: selection,
-          graphs: GraphSet(ranges: [], openFrom: 1), living: [], last: count, lastEvent: 1,
+          graphs: GraphSet(ranges: [], openFrom: 1), living: .init(), last: count, lastEvent: 1,
           otherwise: Refusal(.unknownOperation, "no operation matches"))))
     for step in 1...100_000 {
       switch reader.step(&inquiry) {

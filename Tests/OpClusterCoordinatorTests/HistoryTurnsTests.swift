@@ -48,7 +48,7 @@ extension HistoryQuestion {
       RowsQuestion(
         peer: PeerID(peer), request: RequestID(number),
         what: .submission(GraphID(1), outcomes: [UInt8](repeating: 1, count: bytes)),
-        selection: .graph(GraphID(1)), graphs: GraphSet(ranges: []), living: [], last: 0,
+        selection: .graph(GraphID(1)), graphs: GraphSet(ranges: []), living: .init(), last: 0,
         lastEvent: 0, otherwise: Refusal(.unknownGraph, "none")))
   }
 

@@ -107,6 +107,37 @@ import Testing
     #expect(answered >= CoordinatorLimits.unfinishedSearches && answered + refused == 64)
   }
 
+  // Nor do many clients together have more than a bounded number of them, though none has its own
+  // bound's worth; the others are told so.
+  @Test(.checks("G29")) func questionsOfManyThatLookAtMuch() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder()) { $0.searchTime = .zero }
+    let each = CoordinatorLimits.unfinishedSearches
+    let all = CoordinatorLimits.allUnfinishedSearches
+    let clients = try (0..<(all / each + 4)).map { _ in try TestClient(service) }
+    var selection = Selection.graph(try clients[0].submit(large("g")))
+    selection.operation = "*-5999"
+    let question = ClientRequest.operations(selection, after: nil, limit: 9)
+    var refusals: Set<String> = []
+    // A client that got no processor for a while asks too slowly: then all ask once more.
+    for _ in 0..<1_000 where refusals.isEmpty {
+      let asked = try clients.map { client in
+        try (0..<each).map { _ in try client.send(question) }
+      }
+      for (client, requests) in zip(clients, asked) {
+        for request in requests {
+          switch try client.reply(to: request) {
+          case .operations(let rows, more: false): #expect(rows.map(\.name) == ["operation-5999"])
+          case .refused(let refusal) where refusal.code == .busy:
+            #expect(refusal.retryAfter != nil)
+            refusals.insert(String(refusal.message.prefix { $0 != "," }))
+          case let reply: Issue.record("\(reply)")
+          }
+        }
+      }
+    }
+    #expect(refusals == ["answers to \(all) questions are being looked for"])
+  }
+
   // A few bytes may mean as much: single edges among very many elements.
   @Test(.checks("G29")) func fewBytesForManyOperations() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder()) {

@@ -176,7 +176,7 @@ import Testing
         case .subscribe(let wish):
           subscribed += 1
           let filter = EventFilter(
-            wish.selection, graphs: GraphSet(wish.selection.graphs, living: [], last: 0),
+            wish.selection, graphs: GraphSet(wish.selection.graphs, living: .init(), last: 0),
             graphsOnly: wish.graphsOnly, includesOwn: wish.includesOwn)
           coordinator.subscriptions.add(
             wish, filter, peer: peer, by: .connection(peer), request: id,

@@ -32,7 +32,7 @@ import Testing
     ) {
       let key = Subscriptions.Key(peer: PeerID(peer), number: number)
       let filter = EventFilter(
-        selection, graphs: GraphSet(selection.graphs, living: [GraphID(3)], last: 5),
+        selection, graphs: GraphSet(selection.graphs, living: GraphBitmap([GraphID(3)]), last: 5),
         graphsOnly: graphsOnly, includesOwn: includesOwn)
       filters[key] = filter
       keys[key.peer, default: []].append(key)

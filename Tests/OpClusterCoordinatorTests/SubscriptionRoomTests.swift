@@ -22,7 +22,7 @@ import Testing
 
   private static func filter(_ selection: Selection, includesOwn: Bool = false) -> EventFilter {
     EventFilter(
-      selection, graphs: GraphSet(selection.graphs, living: [], last: 0), graphsOnly: false,
+      selection, graphs: GraphSet(selection.graphs, living: .init(), last: 0), graphsOnly: false,
       includesOwn: includesOwn)
   }
 

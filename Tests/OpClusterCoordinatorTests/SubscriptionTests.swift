@@ -35,7 +35,7 @@ import Testing
         number: number, selection: selection, since: since, backlogOnly: backlogOnly,
         includesOwn: includesOwn, credit: credit)
       let filter = EventFilter(
-        selection, graphs: GraphSet(selection.graphs, living: [], last: 0), graphsOnly: false,
+        selection, graphs: GraphSet(selection.graphs, living: .init(), last: 0), graphsOnly: false,
         includesOwn: includesOwn)
       var effects: [Subscriptions.Effect] = []
       subscriptions.add(
@@ -150,7 +150,7 @@ import Testing
     let peers = (1...3).map { PeerID(UInt64($0)) }
     for peer in peers {
       let selection = Selection(graphs: .all)
-      let graphs = GraphSet(selection.graphs, living: [], last: 0)
+      let graphs = GraphSet(selection.graphs, living: .init(), last: 0)
       subscriptions.add(
         EventSubscription(number: 1, selection: selection),
         EventFilter(selection, graphs: graphs, graphsOnly: false), peer: peer,

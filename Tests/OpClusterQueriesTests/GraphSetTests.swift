@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test func selectionsBecomeNumbers() {
-    let living = [GraphID(2), GraphID(5)]
+    let living = GraphBitmap([GraphID(2), GraphID(5)])
     let numbers = GraphSet(.numbers([range(1, 3), range(9, 8)]), living: living, last: 6)
     #expect(numbers.ranges == [1...3])
     #expect(GraphSet(.last(back: 1), living: living, last: 6).ranges == [5...5])
@@ -46,7 +46,7 @@ import Testing
 
   /// `active` means those that live and every one to come.
   @Test func activeIncludesTheFuture() {
-    let set = GraphSet(.active, living: [GraphID(2), GraphID(5)], last: 6)
+    let set = GraphSet(.active, living: GraphBitmap([GraphID(2), GraphID(5)]), last: 6)
     #expect((1...9).filter { set.contains($0) } == [2, 5, 7, 8, 9])
     #expect(set.next(from: 3) == 5 && set.next(from: 6) == 7)
   }

@@ -30,7 +30,7 @@ extension HistoryQuestion {
     switch self {
     case .slice, .log, .room: 256
     case .rows(let question):
-      512 + question.living.count * 4 + question.what.bytes + question.selection.bytes
+      512 + question.living.bytes + question.what.bytes + question.selection.bytes
         + question.graphs.ranges.count * 8
     }
   }
@@ -107,9 +107,8 @@ struct RowsQuestion: Sendable {
   var what: What
   var selection: Selection
   var graphs: GraphSet
-  /// The graphs of `graphs` that lived when the question was asked, ascending; all others up to
-  /// `last` ended.
-  var living: [GraphID]
+  /// The graphs that lived when the question was asked; all others up to `last` had ended.
+  var living: GraphBitmap
   var last: UInt32
   /// The newest event when the question was asked.
   var lastEvent: UInt64

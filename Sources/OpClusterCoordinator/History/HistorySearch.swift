@@ -80,9 +80,9 @@ extension RowsQuestion {
   /// The first ended graph of the selection, from a number on.
   fileprivate func ended(from number: UInt32) -> GraphID? {
     var next = graphs.next(from: number)
-    while let found = next, found <= last {
-      if !living.holds(found) { return GraphID(found) }
-      next = found == .max ? nil : graphs.next(from: found + 1)
+    while let found = next, found <= last, let absent = living.nextAbsent(from: found) {
+      if absent == found { return GraphID(found) }
+      next = graphs.next(from: absent)
     }
     return nil
   }
@@ -367,19 +367,6 @@ struct ExplanationSearch: Sendable {
 }
 
 // MARK: - Rows
-
-extension [GraphID] {
-  /// Whether an ascending list contains a graph.
-  fileprivate func holds(_ number: UInt32) -> Bool {
-    var low = 0
-    var high = count
-    while low < high {
-      let middle = (low + high) / 2
-      if self[middle].number < number { low = middle + 1 } else { high = middle }
-    }
-    return low < count && self[low].number == number
-  }
-}
 
 extension [OperationRow] {
   /// The position of an operation among ascending rows.

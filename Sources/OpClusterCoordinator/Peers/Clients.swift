@@ -186,7 +186,7 @@ extension CoordinatorLoop {
   ) -> RowsQuestion {
     // Nothing ended is active.
     let isPast = selection.graphs != .active
-    let living = isPast ? scheduler.livingGraphs(Selection(graphs: selection.graphs)) : []
+    let living = scheduler.livingNumbers
     let last = scheduler.lastGraph(back: 0)?.number ?? 0
     let graphs =
       isPast ? GraphSet(selection.graphs, living: living, last: last) : GraphSet(ranges: [])
@@ -274,10 +274,9 @@ extension CoordinatorLoop {
       let refusal = Scheduler.otherHistory("event \(known.sequence), which the subscriber knows")
       return sendReply(.refused(refusal), to: peer, request)
     }
-    let isActive = wish.selection.graphs == .active
-    let living = isActive ? scheduler.livingGraphs(Selection(graphs: .active)) : []
     let graphs = GraphSet(
-      wish.selection.graphs, living: living, last: scheduler.lastGraph(back: 0)?.number ?? 0)
+      wish.selection.graphs, living: scheduler.livingNumbers,
+      last: scheduler.lastGraph(back: 0)?.number ?? 0)
     let filter = EventFilter(
       wish.selection, graphs: graphs, graphsOnly: wish.graphsOnly, includesOwn: wish.includesOwn)
     guard let holder = clients.peers[peer]?.holder else { return }

@@ -5,6 +5,7 @@
 
 import DequeModule
 import OpClusterModel
+import OpClusterQueries
 
 extension Scheduler {
   /// The first broken invariant, in words; nil if all hold. Valid between turns only: inside of
@@ -15,10 +16,7 @@ extension Scheduler {
     for number in graphs.numbers {
       if let broken = check(graph: number, &workerTotals, &queueTotals) { return broken }
     }
-    let operations = graphs.numbers.reduce(0) { $0 + UInt64(graphs[$1].operationCount) }
-    if state.livingOperations != operations {
-      return "\(state.livingOperations) living operations, found \(operations)"
-    }
+    if let broken = checkLiving() { return broken }
     if let broken = checkRunning() { return broken }
     if let broken = checkTold() { return broken }
     if let broken = brokenIndex() { return broken }
@@ -75,6 +73,17 @@ extension Scheduler {
       if found.cpus != worker.taken.cpus.tenThousandths {
         return "worker \(worker.name): \(worker.taken.cpus.units) cpus taken, found \(found.cpus)"
       }
+    }
+    return nil
+  }
+
+  private func checkLiving() -> String? {
+    let operations = graphs.numbers.reduce(0) { $0 + UInt64(graphs[$1].operationCount) }
+    if state.livingOperations != operations {
+      return "\(state.livingOperations) living operations, found \(operations)"
+    }
+    if state.livingNumbers.ranges.flatMap({ Array($0) }) != graphs.numbers {
+      return "the graphs \(state.livingNumbers.ranges) live, found \(graphs.numbers)"
     }
     return nil
   }

@@ -1,9 +1,12 @@
 // Resolves a selection to living graphs and operations. The body finds ended graphs in the history.
 
 public import OpClusterModel
-import OpClusterQueries
+package import OpClusterQueries
 
 extension Scheduler {
+  /// All living graphs as they are now, for whoever asks about them later.
+  package var livingNumbers: GraphBitmap { state.livingNumbers }
+
   /// The living graphs of a selection, by number.
   public func livingGraphs(_ selection: Selection) -> [GraphID] {
     var found: [GraphID] = []

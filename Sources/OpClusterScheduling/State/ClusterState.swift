@@ -6,6 +6,7 @@
 
 import DequeModule
 import OpClusterModel
+import OpClusterQueries
 
 struct ClusterState: Sendable {
   // Durable
@@ -23,6 +24,8 @@ struct ClusterState: Sendable {
   var pendingEnds = EndList()
 
   // Derived from the above
+  /// The numbers of `graphs`, for questions that take them along.
+  var livingNumbers = GraphBitmap()
   /// Looked up, never iterated.
   var queueByName: [String: QueueID] = [:]
   /// The newest worker of a name.

@@ -6,6 +6,7 @@
 
 import DequeModule
 import OpClusterModel
+import OpClusterQueries
 
 extension ClusterState {
   /// Applies the fact `submitted`. The order of the steps is the order that observers see: the
@@ -86,6 +87,7 @@ extension ClusterState {
       pins.pinAll(template.ownContents, copies: template.replicas)
     }
     graphs.insert(moving: &plan.graph, number: id.number)
+    livingNumbers.insert(id)
     if !submission.externalEdges.isEmpty { noteCiting(id.number) }
     noteRecomputation(by: id)
     keys.begin(
@@ -193,6 +195,7 @@ extension ClusterState {
 
   private mutating func endGraph(_ id: GraphID, into turn: inout SchedulingTurn) {
     let graph = graphs.take(id.number)
+    livingNumbers.remove(id)
     let outcome = graph.outcome
     emit(.graphFinished(outcome), about: .graph(id), into: &turn)
     var row = graph.row(outcome.graphState)
