@@ -262,13 +262,22 @@ struct ClassTree: Sendable {
   // MARK: - Looking
 
   /// The node with the lowest place that `reach` admits. Sets visited nodes to rest if they exceed
-  /// the capacity of all workers.
+  /// the capacity of all workers and are many.
   mutating func first(within reach: LineReach, _ steps: inout Int) -> Int32? {
     var hopeless: [Int32] = []
     let found = first(within: reach, below: root, &steps, &hopeless)
-    for node in hopeless { setAside(node, resting: true) }
+    // Few lie on the way to what was found: taking them out, and in again once the workers change,
+    // costs the square of that way. Many are met where one class wants too much of this, the next
+    // too much of that, so that the minimum of both promises what neither can keep.
+    if hopeless.count > Self.hopelessOnTheWay {
+      for node in hopeless { setAside(node, resting: true) }
+    }
     return found < 0 ? nil : found
   }
+
+  /// More than the way to a node of a tree of a million classes, which is 40 nodes long or a little
+  /// more.
+  private static var hopelessOnTheWay: Int { 64 }
 
   private func first(
     within reach: LineReach, below node: Int32, _ steps: inout Int, _ hopeless: inout [Int32]
