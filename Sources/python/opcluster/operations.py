@@ -77,7 +77,7 @@ class Settings:
     retries: int = 0
     #: Seconds from the start of an attempt to being asked to stop.
     timeout: float | None = None
-    #: Losses of its worker before it ends as lost; None: five.
+    #: Losses of its worker before it ends as lost: 0 lets the first one end it, None means five.
     maximum_losses: int | None = None
     #: Elements of an array that run at once; None: any number.
     maximum_parallel: int | None = None

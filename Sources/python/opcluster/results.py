@@ -12,7 +12,6 @@ from opcluster.v1 import client_pb2 as client
 from opcluster.v1 import submission_pb2 as words
 
 
-
 def end_as_cancelled(future: ClusterFuture[Any]) -> None:
     if not future._cancel_locally():
         future.set_exception(CancelledError("it was cancelled while it ran"))
@@ -42,8 +41,46 @@ def remote_exception(output: bytes, diagnostic: str, row: client.OperationRow) -
     return RemoteError(
         f"operation {row.operation.graph}/{row.name}"
         + (f"/{row.index}" if row.HasField("index") else "")
-        + f" {outcome}: {diagnostic or 'no reason is known'}"
+        + f" {outcome}: {diagnostic or reason(row)}"
     )
+
+
+#: What an attempt ended by, where it left no words of its own.
+_CAUSES: dict[int, str] = {
+    words.FAILURE_CAUSE_TIMEOUT: "it ran into its timeout",
+    words.FAILURE_CAUSE_OUT_OF_MEMORY: "it ran out of memory",
+    words.FAILURE_CAUSE_LOST: "its worker was lost",
+    words.FAILURE_CAUSE_CANNOT_START: "it could not be started",
+    words.FAILURE_CAUSE_BAD_ARGUMENT: "its argument could not be decoded",
+    words.FAILURE_CAUSE_UNKNOWN_TYPE: "its worker knows no such operation type",
+    words.FAILURE_CAUSE_MISSING_INPUT: "an output that it needs is absent",
+    words.FAILURE_CAUSE_INPUT_UNAVAILABLE: "no worker has an output that it needs",
+    words.FAILURE_CAUSE_STORE_FULL: "its worker's store had no room",
+    words.FAILURE_CAUSE_BAD_OUTPUT: "its outputs are too large or malformed",
+    words.FAILURE_CAUSE_WORKER_STOPPED: "its worker was stopped",
+}
+
+
+def reason(row: client.OperationRow) -> str:
+    """Why an ended operation did not succeed, in words."""
+    if row.HasField("reason"):
+        match row.reason.kind:
+            case words.CancelReason.KIND_REQUEST:
+                return row.reason.text or "somebody asked for it"
+            case words.CancelReason.KIND_DEPENDENCY:
+                cause = row.reason.dependency
+                return f"operation {cause.graph}/{cause.index}, on which it depends, did not succeed"
+            case words.CancelReason.KIND_FAILURE_POLICY:
+                return "another operation of its graph failed"
+    results = row.result
+    cause = results.cause[0] if results.cause else words.FAILURE_CAUSE_UNSPECIFIED
+    if cause == words.FAILURE_CAUSE_FAILED and results.exit_status:
+        return f"exit status {results.exit_status[0]}"
+    if cause == words.FAILURE_CAUSE_SIGNAL and results.signal:
+        return f"killed by signal {results.signal[0]}"
+    if row.outcome == words.OUTCOME_LOST:
+        return _CAUSES[words.FAILURE_CAUSE_LOST]
+    return _CAUSES.get(cause, "see its log")
 
 
 def outcome_exception(row: client.OperationRow) -> BaseException:

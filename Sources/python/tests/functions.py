@@ -136,3 +136,16 @@ def first_and_size(data: bytes | bytearray, add: int) -> tuple[int, int]:
 def slow_two() -> int:
     time.sleep(0.2)
     return 2
+
+
+def wait_at_first(path: str) -> int:
+    """Never returns from the first attempt, and makes a file; returns the number of another one."""
+    attempt = opcluster.current_operation().attempt
+    if attempt == 1:
+        Path(path).touch()
+        time.sleep(600)
+    return attempt
+
+
+def add(first: int, second: int) -> int:
+    return first + second

@@ -11,7 +11,17 @@ import functions
 import pytest
 
 import opcluster
-from opcluster import INDEX, Call, Cluster, Command, Join, PythonFunction, Refused, RemoteError
+from opcluster import (
+    INDEX,
+    Call,
+    Cluster,
+    Command,
+    Join,
+    Operation,
+    PythonFunction,
+    Refused,
+    RemoteError,
+)
 from opcluster.local_cluster import LocalCluster
 
 TIME = 60.0
@@ -67,6 +77,25 @@ def test_policies(client: Cluster) -> None:
         graph.result(fails)
     with pytest.raises(RemoteError, match="skipped"):
         graph.result(on_success)
+
+
+def test_why_there_is_no_result(client: Cluster, tmp_path: Path) -> None:
+    ends: dict[str, tuple[Operation, str]] = {
+        "exit": (Command("exit 7", name="exit"), "failed: exit status 7"),
+        "kill": (Command("kill -9 $$", name="kill"), "killed by signal 9"),
+        "slow": (Command(["sleep", "60"], name="slow", timeout=0.05), "ran into its timeout"),
+        "bad": (Command(["/nonexistent/program"], name="bad"), "/nonexistent/program"),
+    }
+    held = Command(["true"], name="held", is_held=True)
+    ends["behind"] = (Command(["true"], name="behind"), "on which it depends")
+    ends["behind"][0].depends_on(ends["exit"][0])
+    graph = client.submit(held, *(operation for operation, _ in ends.values()))
+    for operation, text in ends.values():
+        with pytest.raises(RemoteError, match=text):
+            graph.result(operation, TIME)
+    graph.handle(held).cancel()
+    with pytest.raises(RemoteError, match="cancelled: "):
+        graph.result(held, TIME)
 
 
 def test_queues_suspend_and_limit(client: Cluster) -> None:
