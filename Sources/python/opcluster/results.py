@@ -46,7 +46,7 @@ def remote_exception(output: bytes, diagnostic: str, row: client.OperationRow) -
 
 
 #: What an attempt ended by, where it left no words of its own.
-_CAUSES: dict[int, str] = {
+_CAUSES: dict[words.FailureCause, str] = {
     words.FAILURE_CAUSE_TIMEOUT: "it ran into its timeout",
     words.FAILURE_CAUSE_OUT_OF_MEMORY: "it ran out of memory",
     words.FAILURE_CAUSE_LOST: "its worker was lost",
@@ -68,8 +68,8 @@ def reason(row: client.OperationRow) -> str:
             case words.CancelReason.KIND_REQUEST:
                 return row.reason.text or "somebody asked for it"
             case words.CancelReason.KIND_DEPENDENCY:
-                cause = row.reason.dependency
-                return f"operation {cause.graph}/{cause.index}, on which it depends, did not succeed"
+                other = row.reason.dependency
+                return f"operation {other.graph}/{other.index}, on which it depends, did not succeed"
             case words.CancelReason.KIND_FAILURE_POLICY:
                 return "another operation of its graph failed"
     results = row.result
