@@ -281,34 +281,42 @@ extension World {
     case .cancelled(let verdicts, _): for verdict in verdicts { seal(verdict) }
     case .suspended:
       guard let asked = clients[client].pending.first(where: { $0.id == id }),
-        asked.resumesBefore == resumes(of: asked.request)
+        asked.resumesBefore == resumes(of: asked)
       else { return }
-      sealSuspended(asked.request)
+      sealSuspended(asked)
     default: break
     }
   }
 
   /// Notes that no member of a suspended queue or graph may start until it is resumed (S72).
-  private func sealSuspended(_ request: ClientRequest) {
-    if let queue = queueMeant(by: request), ledger.queues[queue]?.settings.isSuspended ?? false {
+  private func sealSuspended(_ asked: Client.Asked) {
+    if let queue = asked.queue, isMeant(queue, by: asked.request),
+      ledger.queues[queue]?.settings.isSuspended ?? false
+    {
       ledger.queues[queue]?.isSealed = true
     }
-    if let graph = graphMeant(by: request), ledger.graphs[graph]?.isSuspended ?? false {
+    if let graph = graphMeant(by: asked.request), ledger.graphs[graph]?.isSuspended ?? false {
       ledger.graphs[graph]?.isSealed = true
     }
   }
 
   /// The number of resumptions of the queue or graph that a request suspends.
-  func resumes(of request: ClientRequest) -> Int {
-    if let queue = queueMeant(by: request) { return ledger.queues[queue]?.resumes ?? 0 }
-    if let graph = graphMeant(by: request) { return ledger.graphs[graph]?.resumes ?? 0 }
+  func resumes(of asked: Client.Asked) -> Int {
+    if let queue = asked.queue { return ledger.queues[queue]?.resumes ?? 0 }
+    if let graph = graphMeant(by: asked.request) { return ledger.graphs[graph]?.resumes ?? 0 }
     return 0
   }
 
   /// Also for a change that suspends nothing, which then seals nothing.
-  private func queueMeant(by request: ClientRequest) -> UInt32? {
+  func queueMeant(by request: ClientRequest) -> UInt32? {
     guard case .changeQueue(let name, _) = request else { return nil }
     return ledger.queueByName[name]
+  }
+
+  /// Whether a queue has the name that a change gives, or the one that the change gives it.
+  private func isMeant(_ queue: UInt32, by request: ClientRequest) -> Bool {
+    guard case .changeQueue(let name, let change) = request else { return false }
+    return ledger.queueByName[change.newName ?? name] == queue
   }
 
   private func graphMeant(by request: ClientRequest) -> Int? {

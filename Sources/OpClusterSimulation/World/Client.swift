@@ -22,6 +22,8 @@ struct Client {
     var id: RequestID
     var request: ClientRequest
     var tries = 1
+    /// The queue to change, when it was asked: meanwhile another one may have got its name.
+    var queue: UInt32?
     /// The resumptions of the queue or graph to suspend, when it was asked.
     var resumesBefore = 0
   }

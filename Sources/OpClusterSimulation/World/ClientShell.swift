@@ -48,7 +48,8 @@ extension World {
     clients[at].lastRequest += 1
     let id = RequestID(clients[at].lastRequest)
     var asked = Client.Asked(id: id, request: request)
-    asked.resumesBefore = resumes(of: request)
+    asked.queue = queueMeant(by: request)
+    asked.resumesBefore = resumes(of: asked)
     clients[at].pending.append(asked)
     // Recorded as bytes: a script needs no text for every request.
     if !isHealed || request.isSubmission, recording != nil {
