@@ -118,6 +118,7 @@ extension ExecutionCore {
       effects.append(.keep(contents.held.keys.sorted()))
     }
     known = welcome.known
+    drainHeard = nil
     isOrphaned = false
     isFenced = false
     abandon(welcome.stale, at: now, into: &effects)
@@ -195,7 +196,10 @@ extension ExecutionCore {
     // After the dispatches: one of them may await an operation that is acknowledged here.
     acknowledge(through: orders.acknowledged, at: now, into: &effects)
     for graph in orders.forgottenGraphs { forget(graph, into: &effects) }
-    if orders.drain { isDraining = true }
+    if orders.drain {
+      isDraining = true
+      drainHeard = max(orders.heard, orders.acknowledged)
+    }
   }
 
   /// Drops the reports that are durable at the coordinator.

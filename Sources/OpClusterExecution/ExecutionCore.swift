@@ -51,8 +51,12 @@ public struct ExecutionCore: Sendable {
   var exclusivesRunning = 0
   /// The lease has run out, and the coordinator has not heard of this worker since.
   var isFenced = false
-  /// The coordinator has ordered a drain: take nothing new, and leave.
+  /// A drain has begun: take nothing new.
   var isDraining = false
+  /// The newest report that the coordinator had heard when it last ordered a drain in this
+  /// conversation; nil: it has not. It orders it when nobody needs the worker's store any more, as
+  /// far as it had heard of that.
+  var drainHeard: UInt64?
   /// The worker itself wants to leave; every report says so.
   var isLeaving = false
   /// The deadline of an orderly stop for acknowledgements; nil: no stop.
@@ -240,13 +244,18 @@ extension ExecutionCore {
     link.nextHeartbeat = now
   }
 
-  /// Says goodbye and ends when nothing runs and every report is durable.
+  /// Whether the coordinator wants it to leave, although it knows what is in its store.
+  private var isDismissed: Bool { drainHeard.map { contents.areHeard(through: $0) } ?? false }
+
+  /// Says goodbye and ends when nothing runs, every report is durable, and nobody fetches what only
+  /// this worker has.
   mutating func leaveIfDone(at now: Instant) {
     guard exit == nil, awaited == 0, isDraining || isStopping else { return }
     let hasWaitedEnough = stopDeadline.map { now >= $0 } ?? false
     switch link.state {
     case .talking:
-      if (outbox.isEmpty && newlyStarted.isEmpty) || hasWaitedEnough { isGoodbyeDue = true }
+      let isDone = outbox.isEmpty && newlyStarted.isEmpty && (isStopping || isDismissed)
+      if isDone || hasWaitedEnough { isGoodbyeDue = true }
     case .waiting, .greeting:
       if isStopping, outbox.isEmpty || hasWaitedEnough { exit = .stopped }
       // Without a coordinator and without unreported news, the worker just ends.

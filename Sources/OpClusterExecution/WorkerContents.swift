@@ -9,6 +9,8 @@ struct WorkerContents: Sendable {
   private(set) var held: [ContentDigest: Int64] = [:]
   /// The reports that told of them last; none: it has not been told yet.
   private var toldIn: [ContentDigest: UInt64] = [:]
+  /// The newest report of this conversation that said that something is there.
+  private var newestTold: UInt64 = 0
   /// What the coordinator has not been told in this conversation.
   private var gained: [StoredContent] = []
   private var lost: [ContentDigest] = []
@@ -40,6 +42,7 @@ struct WorkerContents: Sendable {
     lost = []
     gained = []
     toldIn = [:]
+    newestTold = 0
     undelivered = []
     newlyUnreached = []
     letGo = []
@@ -146,11 +149,17 @@ struct WorkerContents: Sendable {
     !gained.isEmpty || !lost.isEmpty || !newlyUnreached.isEmpty || !undelivered.isEmpty
   }
 
+  /// Whether whoever has heard this report knows of all that is there.
+  func areHeard(through report: UInt64) -> Bool {
+    !areTold || gained.isEmpty && newestTold <= report
+  }
+
   /// Puts the news into a report, as far as they fit. What came and went since is told in this
   /// order: first what is there, then what is not.
   mutating func tell(_ report: inout WorkerReport) {
     report.held = Self.takeFirst(&gained)
     for content in report.held { toldIn[content.digest] = report.number }
+    if !report.held.isEmpty { newestTold = report.number }
     // A loss must not overtake the gain before it.
     if gained.isEmpty { report.lost = Self.takeFirst(&lost) }
     // Gained again since.

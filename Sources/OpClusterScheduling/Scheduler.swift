@@ -89,8 +89,9 @@ public struct Scheduler: Sendable {
   /// Operations kept out of line until somebody has what they need.
   var contentWaits = ContentWaits()
   var placedContents = PlacedContents()
-  /// Copies of contents that are to lie in several stores.
+  /// Copies of contents that are to lie in several stores, or elsewhere than now.
   var contentCopies = ContentCopies()
+  var drainingStores = DrainingStores()
   /// Contents on their way to workers that cannot fetch them.
   var contentDeliveries = ContentDeliveries()
   /// Those of them that need another way, decided at the end of the turn; empty between turns.

@@ -287,6 +287,51 @@ import Testing
     #expect(rig.trace() == ["let go 1"])
   }
 
+  /// A worker that leaves waits for an order that knows what is in its store.
+  @Test(.checks("S148", "G42")) func itLeavesWhenNobodyNeedsItsStore() throws {
+    var rig = Self.rig()
+    rig.apply(.leave)
+    #expect(rig.trace() == ["report 2:  leaving"])
+    // Others fetch what it has said before.
+    rig.order { $0.heard = 2 }
+    #expect(rig.trace() == [] && rig.core.exit == nil)
+    rig.apply(.contentsGained([try Self.content(1, size: 10)]))
+    #expect(rig.trace() == ["report 3: +10  leaving"])
+    // Decided before that report had come.
+    rig.order { orders in
+      orders.heard = 2
+      orders.drain = true
+    }
+    #expect(rig.trace() == [] && rig.core.exit == nil)
+    rig.order { orders in
+      orders.heard = 3
+      orders.drain = true
+    }
+    #expect(rig.trace() == ["goodbye"] && rig.core.exit == .drained)
+  }
+
+  /// A conversation that begins anew forgets the order, since the store is told anew; a stop waits
+  /// for nobody.
+  @Test(.checks("S148", "G42")) func theOrderToLeaveBelongsToItsConversation() throws {
+    var rig = Self.rig()
+    rig.apply(.contentsGained([try Self.content(1, size: 10)]))
+    rig.order { $0.dispatches = [Rig.dispatch(0)] }
+    rig.order { orders in
+      orders.heard = 2
+      orders.drain = true
+    }
+    #expect(rig.core.exit == nil)
+    rig.apply(.disconnected)
+    rig.welcome(increment: 2)
+    rig.order { $0.drain = true }
+    rig.end(0)
+    _ = rig.trace()
+    rig.order(acknowledged: 2) { $0.templates = [Rig.template(1)] }
+    #expect(rig.trace() == ["learn t1 as 1"] && rig.core.exit == nil)
+    rig.apply(.stop)
+    #expect(rig.trace() == ["goodbye"] && rig.core.exit == .stopped)
+  }
+
   @Test func ordersAboutTheStoreReachIt() throws {
     var rig = Self.rig()
     let content = try Self.content(1, size: 10)

@@ -87,7 +87,7 @@ extension Rig {
     rig.apply(end)
     #expect(rig.core.exit == nil)
     rig.end(1)
-    rig.order(acknowledged: rig.newestReport!.number)
+    rig.order(acknowledged: rig.newestReport!.number) { $0.drain = true }
     #expect(rig.lines.last == "goodbye" && rig.core.exit != nil)
     #expect(rig.core.counts.running == 0)
   }

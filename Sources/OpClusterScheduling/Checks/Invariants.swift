@@ -16,7 +16,7 @@ extension Scheduler {
     for number in graphs.numbers {
       if let broken = check(graph: number, &workerTotals, &queueTotals) { return broken }
     }
-    if let broken = checkLiving() { return broken }
+    if let broken = checkLiving() ?? checkDraining() { return broken }
     if let broken = checkRunning() { return broken }
     if let broken = checkTold() { return broken }
     if let broken = brokenIndex() { return broken }
@@ -73,6 +73,18 @@ extension Scheduler {
       if found.cpus != worker.taken.cpus.tenThousandths {
         return "worker \(worker.name): \(worker.taken.cpus.units) cpus taken, found \(found.cpus)"
       }
+    }
+    return nil
+  }
+
+  /// Whether workers stay for what somebody needs, and something is going to end that.
+  private func checkDraining() -> String? {
+    for (digest, staying) in drainingStores.all {
+      if !state.pins.contains(digest) { return "workers stay for \(digest), which nobody needs" }
+      if !staying.allSatisfy({ workers.contains($0) && workers[$0].isDraining }) {
+        return "workers \(staying) stay for \(digest), and some do not drain"
+      }
+      if !contentCopies.isFollowed(digest) { return "nobody looks after \(digest)" }
     }
     return nil
   }

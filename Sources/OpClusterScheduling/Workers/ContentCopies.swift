@@ -40,6 +40,11 @@ struct ContentCopies: Sendable {
   private var reopened = 0
   private(set) var underWayCount = 0
 
+  /// For the invariants: whether it is looked at again.
+  func isFollowed(_ digest: ContentDigest) -> Bool {
+    due[digest] != nil || underWay[digest] != nil
+  }
+
   var isEmpty: Bool { due.isEmpty && underWay.isEmpty && stranded.isEmpty }
   /// For tests: entries that are kept.
   var strandedCount: Int { strandedOrder.count }

@@ -456,7 +456,9 @@ extension Scheduler {
       turn.orders[at].orders.conversation = conversationNow(with: WorkerID(number))
       turn.orders[at].orders.acknowledged = conversations[number].reportTaken
       turn.orders[at].orders.heard = conversations[number].reportTaken
-      turn.orders[at].orders.drain = workers[number].isDraining
+      // It leaves by this order: what others still fetch of it delays that.
+      turn.orders[at].orders.drain =
+        workers[number].isDraining && !drainingStores.keeps(number)
       for var part in turn.orders[at].orders.parts() {
         conversations.updateUnnoted(number) { $0.ordersSent += 1 }
         part.number = conversations[number].ordersSent

@@ -20,6 +20,9 @@ struct HolderIndex: Sendable {
     contentsByWorker[worker]?.contains(digest) ?? false
   }
 
+  /// What a worker has, in no order.
+  func contentsHeld(by worker: UInt32) -> Set<ContentDigest> { contentsByWorker[worker] ?? [] }
+
   /// Begins anew with a worker that is known to have nothing.
   mutating func begin(_ worker: UInt32, hasStore: Bool) {
     if !hasStore { without.insert(worker) }

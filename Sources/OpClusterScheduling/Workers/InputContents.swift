@@ -12,6 +12,7 @@ extension Scheduler {
     of report: WorkerReport, at worker: WorkerID, into turn: inout SchedulingTurn
   ) {
     let now = turn.now
+    let isDraining = workers[worker.number].isDraining
     for content in report.held where holders.gain(content.digest, at: worker.number) {
       let told = ToldContent(worker: worker.number, digest: content.digest)
       let isNew = toldContents.insert(told).inserted
@@ -22,9 +23,11 @@ extension Scheduler {
       }
       for id in contentWaits.take(content.digest) { returnToLine(id) }
       noteCopy(content.digest, at: worker.number, now)
+      if !isDraining { settleDraining(content.digest, into: &turn) }
       if isNew { noteDelivered(content.digest, at: worker.number, into: &turn) }
     }
     for digest in report.lost { noteLoss(digest, at: worker.number, now) }
+    if isDraining { takeDraining(report.held, of: worker, into: &turn) }
   }
 
   /// Puts an operation into line that has waited for a content and can have it now.
@@ -52,10 +55,12 @@ extension Scheduler {
     for (content, copies) in changes.dearFreed where !state.pins.contains(content.digest) {
       contentCopies.last(content, copies: copies, turn.now)
     }
-    for digest in changes.freed where mayLeave(digest) {
-      release(digest, except: released, into: &turn)
+    for digest in changes.freed {
+      if !state.pins.contains(digest) { settleDraining(digest, into: &turn) }
+      if mayLeave(digest) { release(digest, except: released, into: &turn) }
     }
     for digest in changes.claimed where state.pins.contains(digest) {
+      if hasDraining(digest) { handOver(digest, at: turn.now) }
       for number in holders.workers(with: digest) where workers.contains(number) {
         // Who has just said that it has it, keeps it until it is told otherwise.
         if toldContents.contains(ToldContent(worker: number, digest: digest)) { continue }
@@ -63,6 +68,10 @@ extension Scheduler {
         turn.orders[at].orders.retained.append(digest)
       }
     }
+  }
+
+  private func hasDraining(_ digest: ContentDigest) -> Bool {
+    holders.workers(with: digest).contains { workers.contains($0) && workers[$0].isDraining }
   }
 
   private func mayLeave(_ digest: ContentDigest) -> Bool {

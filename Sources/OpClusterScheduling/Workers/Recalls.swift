@@ -4,12 +4,14 @@
 import OpClusterModel
 
 extension Scheduler {
-  /// Starts to drain a worker, at a client's or its own request: it gets nothing new, and its
-  /// unstarted operations go elsewhere (S148). False if it is already draining.
+  /// Starts to drain a worker, at a client's or its own request: it gets nothing new, its unstarted
+  /// operations go elsewhere (S148), and so does what others need of its store. False if it is
+  /// already draining.
   @discardableResult
   mutating func startDraining(_ worker: WorkerID, into turn: inout SchedulingTurn) -> Bool {
     if workers[worker.number].isDraining { return false }
     commit(.workerDraining(worker), into: &turn)
+    handOverContents(of: worker.number, at: turn.now)
     _ = turn.orders(for: worker)
     recallSurplus(haveLinesChanged: true, into: &turn)
     return true

@@ -1,5 +1,6 @@
-// Keeps contents in as many stores as their operation wants (`replicas`). What lies in too few is
-// fetched by a worker that does not have it. Nobody waits for a copy.
+// Keeps contents in as many stores as their operation wants (`replicas`), and in one that stays.
+// What lies in too few is fetched by a worker that does not have it. Only a worker that drains
+// waits for a copy.
 
 import HeapModule
 import OpClusterModel
@@ -14,11 +15,13 @@ extension Scheduler {
 
   private func isDear(_ digest: ContentDigest) -> Bool {
     state.pins.copies(of: digest) > 1 || contentCopies.lasting(digest) != nil
+      || drainingStores.isAwaited(digest)
   }
 
   /// What a worker had is not there any more, or not known. Costs its contents.
   mutating func forgetContents(of worker: UInt32, at now: Instant) {
     forgetDeliveries(of: worker)
+    drainingStores.forget(worker)
     let dear = holders.forget(worker).filter { isDear($0) }
     for digest in dear.sorted() { noteDear(digest, at: now) }
   }
@@ -51,7 +54,8 @@ extension Scheduler {
   ) {
     let lasting = contentCopies.lasting(digest)
     let wanted = max(state.pins.copies(of: digest), Int(lasting?.copies ?? 0))
-    guard wanted > 1, let size = state.pins.size(of: digest) ?? lasting?.size else {
+    let isHandedOver = drainingStores.isAwaited(digest)
+    guard wanted > 1 || isHandedOver, let size = state.pins.size(of: digest) ?? lasting?.size else {
       return contentCopies.forget(digest)
     }
     let having = holders.workers(with: digest).filter { workers.contains($0) }
@@ -64,10 +68,14 @@ extension Scheduler {
     let coming = contentCopies.copies(of: digest)
     let lacking = wanted - having.count { !workers[$0].isDraining } - coming.count
     if !coming.isEmpty { contentCopies.look(at: digest, turn.now + Self.copyCheck) }
+    if having.isEmpty { settleDraining(digest, into: &turn) }
     let isSettled = coming.isEmpty && (lacking <= 0 || having.isEmpty)
     if isSettled, !state.pins.contains(digest) { return contentCopies.forget(digest) }
     // Without a holder that can be reached there is nothing to copy; its return is told.
-    guard lacking > 0, let source = having.first(where: { isReadable($0) }) else { return }
+    guard lacking > 0, let source = having.first(where: { isReadable($0) }) else {
+      if isHandedOver { contentCopies.look(at: digest, turn.now + Self.copyCheck) }
+      return
+    }
     if contentCopies.underWayCount >= Limits.copiesUnderWay {
       return contentCopies.look(at: digest, turn.now + timing.heartbeat)
     }
@@ -77,6 +85,8 @@ extension Scheduler {
       lacking, avoiding: Set(unfit.filter { workers.contains($0) }.map { workers[$0].name }),
       for: ContentAsker(key: conversations[source].store?.key ?? []))
     if stores.count < lacking { contentCopies.strand(digest) }
+    // No store takes it: nobody waits for the next one.
+    if stores.isEmpty, coming.isEmpty { settleDraining(digest, into: &turn) }
     for store in stores.unordered.sorted() {
       let worker = WorkerID(store.worker)
       let content = StoredContent(digest: digest, size: size)

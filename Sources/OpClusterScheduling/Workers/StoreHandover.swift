@@ -1,0 +1,46 @@
+// Hands over what only workers that drain have, and somebody needs. They are told to leave once it
+// lies in another store, nobody needs it any more, or no store takes it; without that, what a
+// machine made would have to be made again because somebody has switched it off in good order.
+// `Replication` orders the copies.
+
+import OpClusterModel
+
+extension Scheduler {
+  /// A worker begins to drain: has others fetch what only it has. Costs its contents.
+  mutating func handOverContents(of worker: UInt32, at now: Instant) {
+    for digest in holders.contentsHeld(by: worker).sorted() where state.pins.contains(digest) {
+      handOver(digest, at: now)
+    }
+  }
+
+  /// Lets workers that drain stay for a content that nobody else has. Costs its holders.
+  mutating func handOver(_ digest: ContentDigest, at now: Instant) {
+    let having = holders.workers(with: digest).filter { workers.contains($0) }
+    guard !having.isEmpty, having.allSatisfy({ workers[$0].isDraining }) else { return }
+    for worker in having { drainingStores.keep(worker, for: digest) }
+    contentCopies.look(at: digest, max(now, copiesFrom))
+  }
+
+  /// A worker that drains says what it has. Its order to leave is repeated: it waits for one that
+  /// knows of what it said.
+  mutating func takeDraining(
+    _ held: [StoredContent], of worker: WorkerID, into turn: inout SchedulingTurn
+  ) {
+    if held.isEmpty { return }
+    _ = turn.orders(for: worker)
+    for content in held where state.pins.contains(content.digest) {
+      handOver(content.digest, at: turn.now)
+    }
+  }
+
+  /// Nobody has to stay for it any more: those who stay for nothing else are told to leave.
+  mutating func settleDraining(_ digest: ContentDigest, into turn: inout SchedulingTurn) {
+    guard drainingStores.isAwaited(digest) else { return }
+    if state.pins.copies(of: digest) < 2, contentCopies.lasting(digest) == nil {
+      contentCopies.forget(digest)
+    }
+    for worker in drainingStores.settle(digest) where workers.contains(worker) {
+      _ = turn.orders(for: WorkerID(worker))
+    }
+  }
+}
