@@ -21,7 +21,8 @@ extension ExecutionCore {
       if isHeartbeatDue || !outbox.pending.isEmpty || contents.hasNews {
         link.nextHeartbeat = now + link.timing.heartbeat
         var report = outbox.take(conversation, ordersTaken: link.ordersTaken)
-        report.isLeaving = isLeaving
+        // Also after an order: a coordinator that took it for lost meanwhile knows nothing of that.
+        report.isLeaving = isDraining
         if !unkillable.isEmpty {
           report.unkillable = Array(unkillable.prefix(Limits.unkillableTold))
           report.unkillableDemand = unkillableDemand

@@ -267,7 +267,7 @@ import Testing
     rig.order { $0.drain = true }
     _ = rig.trace()
     rig.end(0)
-    #expect(rig.trace() == ["report 3: finished 0 ok"])
+    #expect(rig.trace() == ["report 3: finished 0 ok leaving"])
     #expect(rig.core.exit == nil)
     rig.order(acknowledged: 3)
     #expect(rig.trace() == ["goodbye"])

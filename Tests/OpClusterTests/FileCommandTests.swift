@@ -268,6 +268,50 @@ import Testing
     }
   }
 
+  /// A worker that drains leaves when another one has what only it had, and nothing is made again.
+  @Test(.checks("S140", "S148")) func drained() async throws {
+    try await Cluster.with(try shape(overTCP: false)) { cluster in
+      let home = cluster.folder
+      let text = """
+        version: 1
+        operations:
+          make:
+            run: seq 100000 > numbers && echo make >> \(home)/ran
+            outputs: {files: {numbers: numbers}}
+          gate:
+            needs: [make]
+            run: while [ ! -e \(home)/go ]; do sleep 0.05; done
+          read:
+            needs: {make: {files: [numbers]}, gate: {}}
+            run: cmp "$OP_INPUTS/make/numbers" <(seq 100000)
+            shell: bash
+
+        """
+      try write(text, to: "\(home)/graph.yaml")
+      let said = try await cluster.opbatch("submit", "\(home)/graph.yaml", "-o", "name")
+      #expect(said.status == 0, "\(said.error)")
+      let connection = try await cluster.connect()
+      try await eventually("it is made") {
+        let rows = try await connection.operations(.graph(GraphID(1)))
+        return rows.first { $0.name == "make" }?.outcome == .succeeded
+      }
+      let shown = try await cluster.opbatch("show", "1/make", "-o", "json")
+      let (maker, other) = shown.output.contains("w2") ? ("w2", "w1") : ("w1", "w2")
+      #expect(try await cluster.opbatch("worker", "drain", maker).status == 0)
+      try await eventually("the other has it") {
+        try await cluster.opbatch("files", "1/make", "-o", "json").output.contains(other)
+      }
+      try write("", to: "\(home)/go")
+      try await eventually("it has ended, and the maker has left") {
+        let hasEnded = try await connection.graphs(.graph(GraphID(1))).first?.state == .succeeded
+        let workers = try await cluster.opbatch("worker", "ls", "-o", "json").output
+        return hasEnded && !workers.contains("\"\(maker)\"")
+      }
+      let ran = try String(contentsOfFile: "\(home)/ran", encoding: .utf8)
+      #expect(ran == "make\n")
+    }
+  }
+
   /// What a graph took over from an earlier one, or from an operation that did the same, was lost
   /// with its worker: it is made again for who needs it.
   @Test(.checks("S153"), arguments: [true, false]) func madeAgainForAnother(

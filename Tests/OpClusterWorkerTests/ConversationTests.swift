@@ -226,6 +226,7 @@ extension WorkerTests {
     try coordinator.until("its wish to leave") { coordinator.wantsToLeave }
     #expect(coordinator.conversation != nil)
     try coordinator.order { $0.drain = true }
+    try coordinator.until("goodbye") { coordinator.saidGoodbye }
     #expect(try worker.end(coordinator) == .drained)
   }
 

@@ -10,6 +10,8 @@ mount -t proc proc /proc
 mount -t tmpfs tmpfs /mnt
 mkdir /mnt/upper /mnt/work /mnt/root
 mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root
+# Nobody has used OpCluster on this machine before, whatever lies in the home below the layer.
+rm -rf /mnt/root/root/.config/opcluster /mnt/root/root/.local/state/opcluster /mnt/root/etc/opcluster
 "$1/deploy/install" --destdir /mnt/root --bin "$2"
 cd /mnt/root
 mount -t proc proc proc
