@@ -80,14 +80,15 @@ public struct BackgroundCluster: Sendable {
   ///   - offer: The resources that the workers share.
   /// - Throws: `.unreachable` with the end of a daemon's log; no daemon is left running then.
   public static func start(
-    workers: Int, offer: SharedOffer = SharedOffer(), deadline: Duration = .seconds(15)
+    workers: Int, offer: SharedOffer = SharedOffer(), deadline: Duration? = nil
   ) async throws(ClientError) -> BackgroundCluster {
     let folder = try ClusterFolder.lasting(place.path, files: place.files)
     _ = try await endLeftovers()
     var launch = ClusterLaunch(folder: folder, state: statePath, attachment: .none)
     do throws(ClientError) {
       let connection = try await launch.start(
-        workers: min(max(workers, 1), 64), offer: offer, deadline: deadline)
+        workers: min(max(workers, 1), 64), offer: offer,
+        deadline: deadline ?? Limits.localStart)
       await connection.close()
       let members = launch.daemons.compactMap { daemon in
         ProcessIdentity(running: daemon.number).map { Member(name: daemon.name, identity: $0) }

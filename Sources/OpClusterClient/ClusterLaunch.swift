@@ -87,7 +87,8 @@ struct ClusterLaunch {
     _ count: Int, _ connection: ClusterConnection, before end: ContinuousClock.Instant
   ) async throws(ClientError) {
     while true {
-      if case .workers(let rows) = try await connection.request(.workers, timeout: .seconds(10)),
+      if case .workers(let rows) = try await connection.request(
+        .workers, timeout: max(.seconds(1), end - ContinuousClock().now)),
         rows.count(where: { $0.state == .connected }) >= count
       {
         return

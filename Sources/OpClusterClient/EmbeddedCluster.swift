@@ -1,6 +1,8 @@
 // A whole cluster for the life of one program: opcoord and workers as child processes, sockets in a
 // private folder, files on the disk. For commands and tests without a configured cluster; any task.
 
+import OpClusterModel
+
 /// A coordinator and workers that this process starts and that end with it.
 public final class EmbeddedCluster: Sendable {
   /// The parts to start.
@@ -9,7 +11,7 @@ public final class EmbeddedCluster: Sendable {
     public var workers: Int
     /// CPUs of each worker; nil: an equal share of the machine's, at least one.
     public var cpusPerWorker: Int?
-    /// The time until everything must be ready.
+    /// The time until everything must be ready; a minute where nothing is said.
     public var deadline: Duration
     /// The path of the program that serves as worker, called with the arguments of `opworker
     /// serve`; nil means opworker.
@@ -20,12 +22,12 @@ public final class EmbeddedCluster: Sendable {
     /// The coordinator's state folder; nil means one in the cluster's folder. For measurements.
     package var state: String?
     public init(
-      workers: Int = 2, cpusPerWorker: Int? = nil, deadline: Duration = .seconds(15),
+      workers: Int = 2, cpusPerWorker: Int? = nil, deadline: Duration? = nil,
       workerExecutable: String? = nil
     ) {
       self.workers = min(max(workers, 1), 64)
       self.cpusPerWorker = cpusPerWorker
-      self.deadline = deadline
+      self.deadline = deadline ?? Limits.localStart
       self.workerExecutable = workerExecutable
     }
   }

@@ -173,7 +173,7 @@ final class Committer {
     guard isDone else { return }
     chores.removeFirst()
     switch chore {
-    case .writeSnapshot(let sequence, _, _):
+    case .writeSnapshot(let sequence, _):
       observer.onSnapshot(sequence)
       chores.insert(
         contentsOf: [.dropSnapshots(except: sequence), .dropTurns(through: sequence)], at: 0)
@@ -210,7 +210,7 @@ final class Committer {
       switch chore {
       case .dropSnapshots, .dropTurns:
         continue
-      case .writeSnapshot(let sequence, _, _):
+      case .writeSnapshot(let sequence, _):
         if sweeper.isBetweenSnapshots { try dropUnfinishedSnapshot(sequence) }
         try complete(chore)
         observer.onSnapshot(sequence)

@@ -6,7 +6,7 @@ import Synchronization
 
 /// Work besides turns, done in slices between transactions.
 enum Chore: Sendable {
-  case writeSnapshot(sequence: UInt64, parts: Int, part: @Sendable (Int) -> [UInt8])
+  case writeSnapshot(sequence: UInt64, content: @Sendable () -> any SnapshotContent)
   /// Deletes every snapshot except the one that recovery uses.
   case dropSnapshots(except: UInt64?)
   case dropTurns(through: UInt64)
@@ -72,8 +72,8 @@ final class Inbox: Sendable {
   func put(_ chore: Chore) -> JournalAnswer {
     change { state in
       guard state.openChores < settings.queueChores else { return .full }
-      if case .writeSnapshot(let sequence, let parts, _) = chore {
-        guard sequence > state.lastSnapshot, sequence <= state.lastSequence, parts > 0 else {
+      if case .writeSnapshot(let sequence, _) = chore {
+        guard sequence > state.lastSnapshot, sequence <= state.lastSequence else {
           return .refused
         }
         state.lastSnapshot = sequence

@@ -49,11 +49,12 @@ public protocol Journal: Sendable {
   /// Queues a turn for the next transaction. Never waits for the disk.
   func append(_ turn: JournalTurn) -> JournalAnswer
 
-  /// Replaces the turns up to `sequence` by a snapshot, a few parts at a time between turns. `part`
-  /// is called with 0 ..< `parts` on the journal's thread. The snapshot counts only when all of it
-  /// is durable; until then the former one and every turn stay (G9).
+  /// Replaces the turns up to `sequence` by a snapshot, a few parts at a time between turns.
+  /// `content` is called once, on the journal's thread, where the parts are made as well. The
+  /// snapshot counts only when all of it is durable; until then the former one and every turn stay
+  /// (G9).
   func snapshot(
-    through sequence: UInt64, parts: Int, part: @escaping @Sendable (Int) -> [UInt8]
+    through sequence: UInt64, content: @escaping @Sendable () -> any SnapshotContent
   ) -> JournalAnswer
 
   /// Deletes the oldest rows of the event stream until at most `rows` and `bytes` are left.
@@ -88,9 +89,10 @@ public protocol Journal: Sendable {
   func close()
 }
 
-extension Journal {
-  /// Does the same as `snapshot(through:parts:part:)` with existing parts.
-  public func snapshot(through sequence: UInt64, parts: [[UInt8]]) -> JournalAnswer {
-    snapshot(through: sequence, parts: parts.count) { parts[$0] }
-  }
+/// What a snapshot consists of.
+public protocol SnapshotContent {
+  /// The number of its parts, at least one.
+  var count: Int { get }
+  /// The bytes of a part, 0 ..< `count`; asked for in this order.
+  func encoded(_ part: Int) -> [UInt8]
 }

@@ -30,8 +30,9 @@ extension MemoryDisk.State {
   /// A chore as a whole. The chores that only give room back on a disk have nothing to do.
   mutating func perform(_ chore: Chore) {
     switch chore {
-    case .writeSnapshot(let sequence, let parts, let part):
-      snapshot = (sequence, (0..<parts).map(part))
+    case .writeSnapshot(let sequence, let content):
+      let content = content()
+      snapshot = (sequence, (0..<content.count).map { content.encoded($0) })
       turns.removeAll { $0.sequence <= sequence }
     case .trim(.stream, let rows, let bytes):
       stream.removeFirst(excess(stream.map(\.body.count), rows, bytes))

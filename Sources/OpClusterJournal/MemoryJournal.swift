@@ -87,17 +87,17 @@ public final class MemoryJournal: Journal {
     }
   }
 
-  /// `part` is called later, by `commit`, once for each part.
+  /// `content` is called later, by `commit`.
   public func snapshot(
-    through sequence: UInt64, parts: Int, part: @escaping @Sendable (Int) -> [UInt8]
+    through sequence: UInt64, content: @escaping @Sendable () -> any SnapshotContent
   ) -> JournalAnswer {
     change { state in
-      guard sequence > state.lastSnapshot, sequence <= state.lastSequence, parts > 0 else {
+      guard sequence > state.lastSnapshot, sequence <= state.lastSequence else {
         return .refused
       }
       state.lastSnapshot = sequence
       state.requests.append(
-        .chore(.writeSnapshot(sequence: sequence, parts: parts, part: part)))
+        .chore(.writeSnapshot(sequence: sequence, content: content)))
       return .accepted
     }
   }
@@ -148,7 +148,7 @@ public final class MemoryJournal: Journal {
         observer.onDurable(turn.sequence)
       case .chore(let chore):
         disk.state.withLock { $0.perform(chore) }
-        if case .writeSnapshot(let sequence, _, _) = chore { observer.onSnapshot(sequence) }
+        if case .writeSnapshot(let sequence, _) = chore { observer.onSnapshot(sequence) }
       }
     }
   }

@@ -115,9 +115,9 @@ public final class SQLiteJournal: Journal {
   }
 
   public func snapshot(
-    through sequence: UInt64, parts: Int, part: @escaping @Sendable (Int) -> [UInt8]
+    through sequence: UInt64, content: @escaping @Sendable () -> any SnapshotContent
   ) -> JournalAnswer {
-    inbox.put(.writeSnapshot(sequence: sequence, parts: parts, part: part))
+    inbox.put(.writeSnapshot(sequence: sequence, content: content))
   }
 
   public func retainStream(rows: Int, bytes: Int) -> JournalAnswer {

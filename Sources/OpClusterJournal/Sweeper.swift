@@ -19,7 +19,8 @@ struct Sweeper {
   /// The number of rows that one slice deletes; adapts to the duration of slices.
   private var sliceRows: Int64 = 256
   private var sliceStart = ContinuousClock.now
-  /// The next part of the present snapshot.
+  /// The present snapshot, and its next part.
+  private var content: (any SnapshotContent)?
   private var nextPart = 0
 
   /// Whether no snapshot is half written.
@@ -60,8 +61,8 @@ struct Sweeper {
   mutating func slice(of chore: Chore) throws(JournalError) -> Bool {
     sliceStart = .now
     switch chore {
-    case .writeSnapshot(let sequence, let parts, let part):
-      return try writeParts(Int64(sequence), parts, part)
+    case .writeSnapshot(let sequence, let content):
+      return try writeParts(Int64(sequence), content)
     case .dropSnapshots(let except):
       return try deleteSnapshots(except: except.map { Int64($0) } ?? -1)
     case .dropTurns(let sequence):
@@ -90,11 +91,15 @@ struct Sweeper {
   /// Parts until the bytes of a slice are reached, at least one. Nothing refers to the snapshot
   /// before its last part is there.
   private mutating func writeParts(
-    _ sequence: Int64, _ parts: Int, _ part: (Int) -> [UInt8]
+    _ sequence: Int64, _ made: () -> any SnapshotContent
   ) throws(JournalError) -> Bool {
+    let content = content ?? made()
+    self.content = content
+    let parts = content.count
+    precondition(parts > 0, "nothing would replace the turns")
     var bytes = 0
     while nextPart < parts, bytes < settings.snapshotSliceBytes {
-      let body = part(nextPart)
+      let body = content.encoded(nextPart)
       let number = Int64(nextPart)
       try insertPart.bind(sequence, number, Int64(parts), Checksum.of(sequence, number, body))
       try insertPart.run(body: body, at: 5)
@@ -102,6 +107,7 @@ struct Sweeper {
       nextPart += 1
     }
     guard nextPart == parts else { return false }
+    self.content = nil
     nextPart = 0
     return true
   }

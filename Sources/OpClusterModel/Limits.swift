@@ -111,6 +111,13 @@ public enum Limits {
   /// Contents that a turn looks at for copies, and copies that are under way at a time.
   public static let replicationsPerTurn = 256
   public static let copiesUnderWay = 4_096
+  /// A local cluster that is not ready after this time is given up. Many processors' worth of other
+  /// work slow a start a hundredfold, and a daemon that has ended is noticed at once.
+  public static let localStart = Duration.seconds(60)
+  /// A copy that has not arrived after this time, and that of its bytes at this rate, is made at
+  /// another worker.
+  public static let copyPatience = Span.seconds(600)
+  public static let leastBytesPerSecondOfCopy: Int64 = 1 << 20
   /// Contents on their way to workers that cannot fetch them, at a time; beyond that, who waits for
   /// one fails there (S154).
   public static let deliveries = 65_536
@@ -279,6 +286,8 @@ public enum Limits {
   /// Operations that wait for a worker that has not failed them, while those that did have room; a
   /// further operation takes any worker.
   public static let operationsAvoiding = 1_000
+  /// Operations that wait for a worker which may take them, for which one is looked for in a turn.
+  public static let doubtfulPerTurn = 16
 
   /// Messages of a worker about attempts that it was never given, after which it is evicted.
   public static let liesPerWorker = 16

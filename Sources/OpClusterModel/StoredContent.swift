@@ -39,6 +39,9 @@ public struct ContentDigest: Hashable, Sendable, Comparable, CustomStringConvert
     self.init(bytes: bytes)
   }
 
+  /// The first byte, a number that divides many contents into parts of one size.
+  package var leadingByte: UInt8 { UInt8(truncatingIfNeeded: first >> 56) }
+
   public var bytes: [UInt8] {
     [first, second, third, fourth].flatMap { word in
       (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - $0 * 8)) }

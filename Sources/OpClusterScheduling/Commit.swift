@@ -35,7 +35,10 @@ extension Scheduler {
 
   /// The facts from which `restore` makes this state again. A snapshot for a journal must wait
   /// while ends are pending, which it would not name.
-  public func snapshot() -> [Record] { state.snapshot() }
+  public func snapshot() -> [Record] { image.records }
+
+  /// The durable state at this moment. Constant time.
+  public var image: ClusterImage { ClusterImage(state) }
 
   private mutating func follow(_ records: [Record]) {
     var turn = SchedulingTurn()
@@ -68,6 +71,7 @@ extension Scheduler {
     forgetTold(to: worker)
     forgetContents(of: worker, at: now)
     workerPools.compare(worker, nil)
+    workerOffers.forget(worker)
     conversations.remove(worker)
   }
 
@@ -76,9 +80,7 @@ extension Scheduler {
   mutating func takeConsequences(of turn: inout SchedulingTurn) {
     if !turn.consequences.isEmpty { follow(&turn.consequences) }
     if !state.newKinds.isEmpty {
-      for kind in state.takeNewKinds() {
-        for worker in workers.numbers { compare(worker, withKind: kind) }
-      }
+      for kind in state.takeNewKinds() { compareWorkers(withNewKind: kind) }
     }
   }
 

@@ -38,6 +38,11 @@ public struct Scheduler: Sendable {
   var workerIndex = WorkerIndex()
   /// The same of the workers of each pool.
   var workerPools = WorkerPools()
+  /// The workers by what they offer, and by the kinds of demand that they serve.
+  var workerOffers = WorkerOffers()
+  var kindServers = KindServers()
+  /// The bits of kinds that are compared on demand: every worker has them.
+  var blurredKindBits: UInt64 = 0
   /// The lines by what waits in them.
   var lineIndex = LineIndex()
   /// The workers that have changed since the others refused all that sleeps in the lines; at most
@@ -81,9 +86,11 @@ public struct Scheduler: Sendable {
   var lingering: [Lingering] = []
   /// What failure policies have yet to look at.
   var policies: Deque<PolicyProgress> = []
-  /// Ready operations kept out of line until the next turn, because no present worker may take
-  /// them.
-  var doubtful: [OperationID] = []
+  /// Ready operations kept out of line until a later turn, because no worker with room may take
+  /// them; those that have waited longest come first.
+  var doubtful: Deque<OperationID> = []
+  /// So many of them, up to the last for which no worker was looked for yet, are due at once.
+  var doubtfulUntried = 0
   /// Which worker has which contents.
   var holders = HolderIndex()
   /// Operations kept out of line until somebody has what they need.

@@ -85,6 +85,7 @@ extension Scheduler {
     forgetAtWorkers(leaving, into: &turn)
     decideDeliveries(into: &turn)
     tellPinChanges(into: &turn)
+    continueHandover(into: &turn)
     replicate(into: &turn)
     if !toldContents.isEmpty { toldContents.removeAll(keepingCapacity: true) }
     endsWerePending = hasPendingEnds

@@ -75,9 +75,7 @@ extension Conformance {
   /// S124
   @Test("S124: a closure is refused by a cluster of workers, by the operation's name")
   func localOnly() async throws {
-    // Beside everything else of a loaded machine.
-    let cluster = try await OperationCluster.embedded(
-      EmbeddedCluster.Settings(workers: 1, deadline: .seconds(60)))
+    let cluster = try await OperationCluster.embedded(EmbeddedCluster.Settings(workers: 1))
     let queue = ClusterOperationQueue(on: cluster)
     let named = ClusterOperation(name: "resize") {}
     let error = await refused(.localOnly) { try await queue.addOperation(named) }

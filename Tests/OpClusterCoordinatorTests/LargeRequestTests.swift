@@ -196,8 +196,9 @@ import Testing
     }
     let graph = try client.submit(submission)
     func structure() throws -> GraphStructure {
-      guard case .structure(let structure) = try client.ask(.structure(.graph(graph))) else {
-        throw Impatience(awaited: "a structure")
+      let reply = try client.ask(.structure(.graph(graph)))
+      guard case .structure(let structure) = reply else {
+        throw Impatience(awaited: "a structure, not \(reply)")
       }
       return structure
     }

@@ -1,8 +1,10 @@
 // The small machines of the loop: what waits for the disk, what waits for a worker's log, when a
 // snapshot is due, how history is cut into chapters, how a moment is written.
 
+import Citations
 import OpClusterJournal
 import OpClusterModel
+import OpClusterScheduling
 import OpClusterWire
 import Testing
 
@@ -132,19 +134,80 @@ import Testing
 
   @Test func partsHoldEverythingInOrder() throws {
     var records: [Record] = [.restoredCounters(Counters())]
+    for number in 1...5_000 as ClosedRange<UInt32> {
+      records.append(.queueCreated(QueueID(number), QueueSettings(name: "q\(number)")))
+    }
     for graph in 1...3 as ClosedRange<UInt32> {
-      var state = GraphState(graph: GraphID(graph))
-      state.phases = Array(repeating: 1, count: 5_000)
-      records.append(.restoredGraph(state))
+      var template = OperationTemplate(
+        name: "n", count: 5_000, work: .call(OperationType(name: "noop")))
+      template.isArray = true
+      records += Self.graph(graph, template)
     }
-    for number in 1...10_000 as ClosedRange<UInt32> {
-      records.append(.queueRemoved(QueueID(number)))
+    let parts = Self.parts(of: records)
+    #expect(parts.parts.count > 4)
+    #expect(try parts.parts.flatMap { try Wire.decodeRecords($0) } == parts.records)
+  }
+
+  /// Few records with many bytes are as many parts: encoding one takes its bytes three times,
+  /// beside all that the coordinator has.
+  @Test(.checks("G29")) func partsAreBoundedInBytes() throws {
+    let large = [UInt8](repeating: 120, count: Limits.elementArgumentBytes)
+    var template = OperationTemplate(
+      name: "n", count: 64, work: .call(OperationType(name: "noop")))
+    template.payload = [UInt8](repeating: 121, count: Limits.payloadBytes)
+    template.isArray = true
+    var kept = template
+    for _ in 0..<64 { template.elementArguments.append(large) }
+    kept.payload = []
+    var records: [Record] = [.restoredCounters(Counters())]
+    for graph in 1...8 as ClosedRange<UInt32> {
+      var more = Self.graph(graph, graph % 2 == 0 ? template : kept)
+      if graph % 2 == 1, case .restoredGraph(var state) = more[1] {
+        state.outputs = (0..<64).map { GraphState.OutputEntry(index: $0, output: large) }
+        more[1] = .restoredGraph(state)
+      }
+      records += more
     }
-    let parts = SnapshotParts(records)
-    #expect(parts.count > 4)
-    var decoded: [Record] = []
-    for part in 0..<parts.count { decoded += try Wire.decodeRecords(parts.encoded(part)) }
-    #expect(decoded == records)
+    for first in [0, 40] {
+      records.append(
+        .restoredReusable(
+          (first..<first + 40).compactMap { number in
+            ContentDigest(bytes: [UInt8](repeating: UInt8(number), count: 32)).map {
+              ReusableOutcome(
+                key: $0, operation: OperationID(graph: GraphID(1), index: 0), output: large)
+            }
+          }))
+    }
+    let parts = Self.parts(of: records)
+    #expect(try parts.parts.flatMap { try Wire.decodeRecords($0) } == parts.records)
+    #expect(parts.parts.allSatisfy { $0.count < 6 << 20 }, "\(parts.parts.map(\.count))")
+    #expect(parts.parts.count >= 9)
+  }
+
+  private static func graph(_ number: UInt32, _ template: OperationTemplate) -> [Record] {
+    var submission = GraphSubmission(key: SubmissionKey("k\(number)"), name: "g\(number)")
+    submission.templates = [template]
+    submission.templates[0].isHeld = true
+    var state = GraphState(graph: GraphID(number))
+    let none = [UInt8](repeating: 0, count: Int(template.count))
+    let zero = [UInt32](repeating: 0, count: Int(template.count))
+    (state.phases, state.flags, state.outcomes) = (none, none, none)
+    (state.attempts, state.losses, state.eventSequences, state.workers) = (zero, zero, zero, zero)
+    return [
+      .submitted(GraphID(number), submission, fingerprint: 0, at: WallTime(milliseconds: 1)),
+      .restoredGraph(state),
+    ]
+  }
+
+  /// The parts of a snapshot of the state that these facts make, and its facts.
+  private static func parts(of records: [Record]) -> (parts: [[UInt8]], records: [Record]) {
+    var scheduler = Scheduler()
+    scheduler.restore(records, commit: CommitIndex(1))
+    let size = SnapshotSize()
+    let parts = SnapshotParts(scheduler.image, size)
+    let bytes = (0..<parts.count).map { parts.encoded($0) }
+    #expect(size.bytes == bytes.reduce(0) { $0 + $1.count })
+    return (bytes, scheduler.snapshot())
   }
 
   // MARK: - History

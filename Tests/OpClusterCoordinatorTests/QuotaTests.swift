@@ -327,13 +327,8 @@ import Testing
     }
   }
 
-  /// Who asks on in spite of refusals is put out, is not let in again for
-  /// `Limits.banishment`, and is heard after that. Who goes on even then is cut.
-  @Test func whoDoesNotObeyIsPutOut() throws {
-    let service = try Service(.memory(.init()), in: TestFolder()) {
-      // The first request takes a whole burst.
-      $0.quotas.requestBytesPerSecond = 1
-    }
+  /// Asks on in spite of refusals, until nothing is answered any more.
+  private func flood(_ service: Service) throws {
     let flood = try TestClient(service)
     // As one is taken when a burst has passed, a slow machine may need more than one round.
     var isHeard = true
@@ -344,14 +339,27 @@ import Testing
       }
     }
     #expect(!isHeard)
-    let dealer = try Dealer(service.ready.clientEndpoint)
-    try dealer.send(Wire.encode(ClientMessage.hello(ClientHello(build: "test"))))
-    let answer = try #require(try dealer.receive(within: patience / 1_000_000))
-    guard case .reply(RequestID(0), .refused(let refusal)) = try Wire.decodeClientAnswer(answer)
-    else {
-      Issue.record("it was let in at once")
-      return
+  }
+
+  /// Who asks on in spite of refusals is put out, is not let in again for
+  /// `Limits.banishment`, and is heard after that. Who goes on even then is cut.
+  @Test func whoDoesNotObeyIsPutOut() throws {
+    let service = try Service(.memory(.init()), in: TestFolder()) {
+      // The first request takes a whole burst.
+      $0.quotas.requestBytesPerSecond = 1
     }
+    var found: (dealer: Dealer, refusal: Refusal)?
+    // On a slow machine the time may be over before it says hello again.
+    for _ in 0..<5 where found == nil {
+      try flood(service)
+      let dealer = try Dealer(service.ready.clientEndpoint)
+      try dealer.send(Wire.encode(ClientMessage.hello(ClientHello(build: "test"))))
+      let answer = try #require(try dealer.receive(within: patience / 1_000_000))
+      if case .reply(RequestID(0), .refused(let refusal)) = try Wire.decodeClientAnswer(answer) {
+        found = (dealer, refusal)
+      }
+    }
+    let (dealer, refusal) = try #require(found, "it was let in at once")
     #expect(refusal.code == .busy)
     #expect(refusal.retryAfter.map { $0 > .zero && $0 <= Limits.banishment } == true)
     for _ in 0...CoordinatorLimits.framesInVain { try dealer.send([1]) }

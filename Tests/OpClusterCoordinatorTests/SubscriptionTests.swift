@@ -395,6 +395,20 @@ import Testing
     #expect(world.sequences.count == Limits.eventsPerGrant)
   }
 
+  /// Subscribers that have been sent much, at once and from the journal, keep no room for it: that
+  /// of many would be more than all events that are on their way.
+  @Test(.checks("G29")) func whatWasSentTakesNoMemory() {
+    var world = World()
+    for number: UInt64 in 1...8 { world.subscribe(number: number, credit: Limits.eventCredit) }
+    world.happen([2_000, 10, 1])
+    #expect(world.sequences.count == 8 * 2_011)
+    #expect(world.subscriptions.capacity == 0)
+    world.subscribe(number: 9, since: 0, credit: Limits.eventCredit)
+    world.read()
+    #expect(world.sequences.count == 9 * 2_011)
+    #expect(world.subscriptions.capacity == 0)
+  }
+
   /// Whatever comes in whatever order: every subscriber sees every event once, in order.
   @Test(.checks("S116"), arguments: 0..<40 as Range<UInt64>) func anyOrder(seed: UInt64) {
     var generator = MessageGenerator(state: seed &+ 1)

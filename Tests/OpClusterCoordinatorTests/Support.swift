@@ -67,9 +67,9 @@ final class SteeredJournal: Journal {
 
   func append(_ turn: JournalTurn) -> JournalAnswer { done(inner.append(turn)) }
   func snapshot(
-    through sequence: UInt64, parts: Int, part: @escaping @Sendable (Int) -> [UInt8]
+    through sequence: UInt64, content: @escaping @Sendable () -> any SnapshotContent
   ) -> JournalAnswer {
-    done(inner.snapshot(through: sequence, parts: parts, part: part))
+    done(inner.snapshot(through: sequence, content: content))
   }
   func retainStream(rows: Int, bytes: Int) -> JournalAnswer {
     done(inner.retainStream(rows: rows, bytes: bytes))

@@ -2,15 +2,16 @@
 // somebody waits.
 
 import OpClusterHTTP
+import OpClusterSystem
 import RealCluster
 import Synchronization
 import Testing
 
 @Suite struct HTTPServerTests {
   private func server(
-    bodyBytes: Int = 1_000, _ handler: @escaping HTTPServer.Handler
+    at host: String = "127.0.0.1", bodyBytes: Int = 1_000, _ handler: @escaping HTTPServer.Handler
   ) throws -> HTTPServer {
-    let address = try #require(HTTPAddress("127.0.0.1:0"))
+    let address = try #require(HTTPAddress("\(host):0"))
     return try HTTPServer(
       address, HTTPServer.Settings(connections: 64, idleSeconds: 30, bodyBytes: bodyBytes),
       handler: handler)
@@ -154,6 +155,20 @@ import Testing
     try await eventually("both have asked") { asked.withLock { $0 } == 2 }
     server.stop()
     for request in requests { try await eventually("it has ended") { request.hasEnded } }
-    #expect(throws: (any Error).self) { try PlainHTTP.get("/", from: server.address.port) }
+  }
+
+  /// Nothing listens after a stop. The address is this test's own: on the common one, the next
+  /// server of another test may be given the port.
+  @Test func nobodyListensAfterAStop() throws {
+    let loopback = UInt32(0x7f00_0000) | UInt32.random(in: 0x01_0000...0xfe_0000)
+    let host = [24, 16, 8, 0].map { String(loopback >> $0 & 0xff) }.joined(separator: ".")
+    let server = try server(at: host) { _, exchange in exchange.answer(plain("here")) }
+    let request = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    func answer() throws -> String {
+      try PlainHTTP.send(request, to: server.address.port, loopback: loopback)
+    }
+    #expect(try answer().hasSuffix("here"))
+    server.stop()
+    #expect(throws: SystemError.self) { try answer() }
   }
 }

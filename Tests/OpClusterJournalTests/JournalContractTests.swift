@@ -113,7 +113,6 @@ final class Contract {
     contract.append(1...40) { [.stream(first: $0 * 2, count: 2, body: [UInt8($0)])] }
     let parts: [[UInt8]] = [[1, 2, 3], [], [UInt8](repeating: 9, count: 5_000)]
     #expect(contract.journal.snapshot(through: 41, parts: parts) == .refused)
-    #expect(contract.journal.snapshot(through: 30, parts: []) == .refused)
     #expect(contract.journal.snapshot(through: 30, parts: parts) == .accepted)
     #expect(contract.journal.snapshot(through: 30, parts: parts) == .refused)
     contract.advance()

@@ -111,6 +111,120 @@ import Testing
     #expect(said(world))
   }
 
+  /// A worker that never says that its copy has arrived is passed over for another, and after that
+  /// nobody is waited for.
+  @Test func aCopyThatNeverArrives() throws {
+    var world = ContentTests.world(["a", "b", "c"])
+    let content = try ContentTests.content(1)
+    Self.made(content, &world)
+    world.ask(.drainWorker("a"))
+    let minutes = Int(Limits.copyPatience.seconds / 60) + 2
+    func waitLong() {
+      for _ in 0..<minutes * 20 {
+        for at in world.workers.indices where world.workers[at].conversation != nil {
+          world.report(at)
+        }
+        world.tick(after: .seconds(3))
+      }
+    }
+    let first = world.workers[1].copies.isEmpty ? 2 : 1
+    Self.wait(&world, seconds: 300)
+    #expect(world.workers[3 - first].copies.isEmpty && !said(world))
+    waitLong()
+    #expect(world.workers[3 - first].copies == [content] && !said(world))
+    waitLong()
+    #expect(said(world) && world.scheduler.brokenInvariant() == nil)
+    // It was only late.
+    world.workers[first].held = [content]
+    world.report(first)
+    #expect(world.scheduler.contentCopies.underWayCount == 0)
+    #expect(Limits.leastBytesPerSecondOfCopy == 1 << 20)
+  }
+
+  /// What it has is looked at in parts, and it stays until all was.
+  @Test(.checks("G29"), arguments: [1_000, 1_025, 20_000])
+  func aLargeStore(count: Int) throws {
+    var world = ContentTests.world(["a", "b"])
+    world.invariantChecks = .never
+    let content = try ContentTests.content(1)
+    Self.made(content, &world)
+    var random = Seeded(state: 3)
+    let others = (0..<count).compactMap { _ in
+      ContentDigest(bytes: (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) })
+        .map { StoredContent(digest: $0, size: 1) }
+    }
+    for start in stride(from: 0, to: count, by: 4_000) {
+      world.workers[0].held = Array(others[start..<min(start + 4_000, count)])
+      world.report(0)
+    }
+    func looks(_ body: (inout World) -> Void) -> Int {
+      let before = world.scheduler.looks
+      body(&world)
+      return world.scheduler.looks - before
+    }
+    var most = looks { $0.ask(.drainWorker("a")) }
+    var turns = 1
+    while world.scheduler.drainingStores.hasUnexamined {
+      #expect(!said(world))
+      #expect(world.scheduler.nextDeadline().map { $0 <= world.now } ?? false)
+      most = max(most, looks { $0.tick(after: .zero) })
+      turns += 1
+    }
+    #expect(turns >= count / 2_048 && turns <= count / 1_024 + 1)
+    #expect(most < 1_200, "\(most) looks in a turn")
+    #expect(!said(world) && world.workers[1].copies == [content])
+    world.workers[1].held = [content]
+    world.report(1)
+    #expect(said(world) && world.scheduler.brokenInvariant() == nil)
+  }
+
+  /// A worker that means ill has contents that begin alike: they are looked at in parts as well.
+  /// Those of one that has left are passed over.
+  @Test func contentsThatBeginAlike() throws {
+    func digest(_ number: Int) throws -> ContentDigest {
+      try #require(
+        ContentDigest(
+          bytes: Array(repeating: 7, count: 30)
+            + [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)]))
+    }
+    let all = try (0..<5_000).map { try digest($0) }
+    var stores = DrainingStores()
+    stores.addUnexamined(of: 1, Set(all))
+    stores.addUnexamined(of: 2, Set(all.prefix(3)))
+    var sizes: [Int] = []
+    while let (part, isLast) = stores.takeUnexamined() {
+      sizes.append(part.contents.count)
+      #expect(stores.keeps(part.worker) == !isLast)
+    }
+    #expect(sizes == [1_024, 1_024, 1_024, 1_024, 904, 3])
+    stores.addUnexamined(of: 3, Set(all))
+    stores.addUnexamined(of: 4, Set(all.prefix(3)))
+    stores.forget(3)
+    #expect(!stores.keeps(3) && stores.keeps(4))
+    #expect(stores.takeUnexamined()?.part.worker == 4 && !stores.hasUnexamined)
+    stores.addUnexamined(of: 5, [])
+    #expect(!stores.keeps(5) && !stores.hasUnexamined)
+  }
+
+  /// Many that begin to drain at once share the turns.
+  @Test(.checks("G29")) func manyDrainAtOnce() throws {
+    var world = ContentTests.world((0..<200).map { "w\($0)" })
+    world.invariantChecks = .never
+    for at in 0..<199 {
+      world.workers[at].held = try (0..<100 as Range<UInt8>).map { try ContentTests.content($0) }
+      world.report(at)
+    }
+    for at in 0..<199 { world.ask(.drainWorker("w\(at)")) }
+    var turns = 0
+    while world.scheduler.drainingStores.hasUnexamined {
+      world.tick(after: .zero)
+      turns += 1
+    }
+    #expect(turns <= 199 * 100 / 1_024 + 1)
+    #expect((0..<199).allSatisfy { world.workers[$0].wasToldToDrain })
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
+
   /// All that have it drain: each stays, and the worker that comes gets it.
   @Test func allDrain() throws {
     var world = ContentTests.world(["a", "b", "c"])

@@ -54,6 +54,46 @@ import Testing
     #expect(world.scheduler.brokenInvariant() == nil)
   }
 
+  // Each worker has free cpus, and its only token is in use: an operation ends, and the next one
+  // gets that token. Nobody looks at the workers without one.
+  @Test(.checks("G29"), arguments: [4, 32, 256])
+  func anEndCostsNoMoreBesideManyWorkersWithoutATokenLeft(count: Int) {
+    let token = Resources.NamedAmount(name: "token", amount: ResourceAmount(1))
+    var world = world(workers: 0)
+    for at in 0..<count {
+      let peer = UInt64(500 + at)
+      var worker = FakeWorker(name: "w\(at)", session: WorkerSession(peer), peer: PeerID(peer))
+      worker.capacity.cpus = ResourceAmount(4)
+      worker.capacity.custom = [token]
+      world.workers.append(worker)
+      world.greet(at)
+    }
+    var submission = array(UInt32(count + 1_000))
+    submission.templates[0].demand.cpus = ResourceAmount(1)
+    submission.templates[0].demand.custom = [token]
+    world.ask(.submit(submission))
+    for at in 0..<count {
+      world.start(at, world.workers[at].assigned[0].attempt.operation)
+      world.report(at)
+    }
+    var most = 0
+    for round in 0..<20 {
+      let at = round * 7 % count
+      world.now = world.now + .milliseconds(1)
+      let running = world.workers[at].executing[0].operation
+      world.end(at, running)
+      most = max(most, looks(&world) { $0.report(at) })
+      guard let next = world.workers[at].assigned.first?.attempt.operation else {
+        Issue.record("worker \(at) has nothing to do")
+        return
+      }
+      world.start(at, next)
+      world.report(at)
+    }
+    #expect(most < 100, "\(most) looks beside \(count) workers")
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
+
   // All workers are idle: a graph of one operation comes, runs and ends. The kind of its demand is
   // known already: each worker is compared once with a new one.
   @Test(.checks("G29"), arguments: [4, 32, 256])

@@ -328,4 +328,26 @@ import Testing
       #expect(lodging.names(in: lodging.folder).allSatisfy { !$0.hasPrefix("core") })
     }
   }
+
+  @Test("a worker that lives and does not join is waited for as long as was asked")
+  func workersThatDoNotJoin() async throws {
+    #expect(EmbeddedCluster.Settings().deadline == Limits.localStart)
+    try await Lodging.with { lodging in
+      let worker = "\(lodging.folder)/worker"
+      #expect(
+        FileManager.default.createFile(
+          atPath: worker, contents: Data("#!/bin/sh\nexec sleep 1000\n".utf8),
+          attributes: [.posixPermissions: 0o700]))
+      do {
+        let cluster = try await EmbeddedCluster.start(
+          EmbeddedCluster.Settings(
+            workers: 1, deadline: .seconds(3), workerExecutable: worker))
+        Issue.record("it joined")
+        await cluster.end()
+      } catch let error as ClientError {
+        #expect(error.kind == .unreachable)
+        #expect(error.message.contains("did not join"), "\(error.message)")
+      }
+    }
+  }
 }

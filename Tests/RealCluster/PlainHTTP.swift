@@ -5,12 +5,14 @@ import Glibc
 import OpClusterSystem
 
 public enum PlainHTTP {
-  /// Sends bytes to a port of 127.0.0.1.
+  /// Sends bytes to a port of a loopback address.
   ///
   /// - Returns: What comes back until the other side closes.
   /// - Throws: If nobody listens.
-  public static func send(_ bytes: String, to port: UInt16) throws -> String {
-    let descriptor = try connected(to: port)
+  public static func send(
+    _ bytes: String, to port: UInt16, loopback: UInt32 = ownLoopback
+  ) throws -> String {
+    let descriptor = try connected(to: port, loopback: loopback)
     defer { close(descriptor) }
     let sent = Array(bytes.utf8)
     _ = unsafe Glibc.send(descriptor, sent, sent.count, Int32(MSG_NOSIGNAL))
@@ -23,13 +25,16 @@ public enum PlainHTTP {
     }
   }
 
-  /// A connection to a port of 127.0.0.1, which the caller closes.
-  static func connected(to port: UInt16) throws -> Int32 {
+  /// 127.0.0.1 as a number.
+  public static let ownLoopback: UInt32 = 0x7f00_0001
+
+  /// A connection to a port of a loopback address, which the caller closes.
+  static func connected(to port: UInt16, loopback: UInt32 = ownLoopback) throws -> Int32 {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    address.sin_addr.s_addr = loopback.bigEndian
     let code = unsafe withUnsafePointer(to: &address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))

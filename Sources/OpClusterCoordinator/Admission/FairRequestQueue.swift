@@ -23,6 +23,7 @@
 // Costs, for n principals with frames or heard lately: O(1) for a frame in or out, except O(n)
 // machine words to move the round; O(n) to find the lightest, once per millisecond.
 
+import DequeModule
 import OpClusterModel
 import OpClusterScheduling
 
@@ -57,8 +58,7 @@ struct FairRequestQueue {
 
   /// The frames of one principal, in order of arrival.
   private struct Line {
-    private var frames: [Frame] = []
-    private var head = 0
+    private var frames: Deque<Frame> = []
     /// Frames of a client behind a message of it that is being prepared.
     private var heldBack: [Frame] = []
     private(set) var bytes = 0
@@ -66,11 +66,11 @@ struct FairRequestQueue {
     var isInRound = false
     var time = TimeAccount()
 
-    var count: Int { frames.count - head + heldBack.count }
+    var count: Int { frames.count + heldBack.count }
     /// Whether a frame is ready to be heard.
-    var hasNext: Bool { head < frames.count }
+    var hasNext: Bool { !frames.isEmpty }
     /// The next frame; nil if none is ready.
-    var first: Frame? { hasNext ? frames[head] : nil }
+    var first: Frame? { frames.first }
     /// The size of the next frame.
     var size: Size { first?.size ?? .small }
 
@@ -86,26 +86,15 @@ struct FairRequestQueue {
     }
 
     private mutating func takeFirst() -> Frame {
-      let frame = frames[head]
-      head += 1
-      if head == frames.count {
-        frames.removeAll(keepingCapacity: frames.count <= 256)
-        head = 0
-      } else if head >= 256 {
-        frames.removeFirst(head)
-        head = 0
-      }
+      let frame = frames.removeFirst()
+      // An empty one keeps its capacity, and there are many.
+      if frames.isEmpty { frames = [] }
       return frame
     }
 
-    /// Adds a frame before all others that are not held back. O(frames) at the most.
+    /// Adds a frame before all others that are not held back.
     mutating func addFirst(_ frame: Frame) {
-      if head > 0 {
-        head -= 1
-        frames[head] = frame
-      } else {
-        frames.insert(frame, at: 0)
-      }
+      frames.prepend(frame)
       bytes += frame.bytes.count
     }
 
@@ -114,10 +103,9 @@ struct FairRequestQueue {
       while let first, first.peer == peer { heldBack.append(takeFirst()) }
     }
 
-    /// Puts what was held back before all others. O(frames).
+    /// Puts what was held back before all others. O(what was).
     mutating func putBack() {
-      frames = heldBack + frames[head...]
-      head = 0
+      frames.prepend(contentsOf: heldBack)
       heldBack = []
     }
   }

@@ -117,8 +117,13 @@ extension Subscriptions.Entry {
 
   /// Sends one message of at most `Limits.entriesPerMessage` events.
   mutating func send(isMark: Bool, _ effects: inout [Subscriptions.Effect]) {
-    let events = Array(batch.prefix(Limits.entriesPerMessage))
-    batch.removeFirst(events.count)
+    var events = batch
+    // An array keeps its capacity when it is emptied, and there are many subscribers.
+    batch = []
+    if events.count > Limits.entriesPerMessage {
+      batch = Array(events[Limits.entriesPerMessage...])
+      events = Array(events[..<Limits.entriesPerMessage])
+    }
     let resumeAt = batch.first.map { $0.sequence - 1 } ?? position - 1
     effects.append(
       .tell(

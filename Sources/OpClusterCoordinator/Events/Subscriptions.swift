@@ -66,6 +66,8 @@ struct Subscriptions {
   private var lastFlushed: Key?
   /// The number of subscriptions looked at so far, for tests.
   private(set) var looks = 0
+  /// The events that all have room for without an allocation, for tests.
+  var capacity: Int { all.keys.reduce(0) { $0 + (entries[$1]?.batch.capacity ?? 0) } }
   private var lastReading: UInt64 = 0
   private var readings: [UInt64: Key] = [:]
 

@@ -42,9 +42,9 @@ public enum JournalCompaction {
     guard recovered.lastSequence > recovered.snapshotSequence ?? 0 else { return }
     let scheduler = try Startup.scheduler(from: recovered, timing: Timing())
     if scheduler.hasPendingEnds { throw CoordinatorError.endsPending }
-    let parts = SnapshotParts(scheduler.snapshot())
-    let answer = journal.snapshot(through: recovered.lastSequence, parts: parts.count) { part in
-      parts.encoded(part)
+    let image = scheduler.image
+    let answer = journal.snapshot(through: recovered.lastSequence) {
+      SnapshotParts(image, SnapshotSize())
     }
     precondition(answer == .accepted, "a fresh journal answered \(answer)")
     try awaitSnapshot(notices)

@@ -10,7 +10,8 @@ import Synchronization
 
 /// A message that is too large for the loop to decode.
 struct LargeMessage: Sendable {
-  let bytes: [UInt8]
+  private var bytes: [UInt8]
+  private let byteCount: Int
   let peer: PeerID
   let holder: QuotaHolder
   /// The name of the submitter, if the peer has proved one.
@@ -20,13 +21,24 @@ struct LargeMessage: Sendable {
   /// The room for graphs when it began.
   let memory: MemoryRoom
 
-  /// Costs what the message is large.
-  func prepare() -> PreparedMessage {
+  init(
+    bytes: [UInt8], peer: PeerID, holder: QuotaHolder, submitter: String?, maySubmit: Bool,
+    memory: MemoryRoom
+  ) {
+    (self.bytes, byteCount) = (bytes, bytes.count)
+    (self.peer, self.holder, self.submitter) = (peer, holder, submitter)
+    (self.maySubmit, self.memory) = (maySubmit, memory)
+  }
+
+  /// Costs what the message is large, and leaves its bytes behind: the same in two other forms is
+  /// in memory then.
+  mutating func prepare() -> PreparedMessage {
     let start = Instant.now
     let content: Result<ClientMessage, WireError>
     var submission: PreparedSubmission?
     do throws(WireError) {
       let message = try Wire.decodeClientMessage(bytes)
+      bytes = []
       if case .request(_, .submit(let sent)) = message, maySubmit, hasRoom(for: sent) {
         let owned = sent.owned(by: submitter)
         submission = PreparedSubmission(owned, encoded: EncodedSubmission(owned))
@@ -36,7 +48,7 @@ struct LargeMessage: Sendable {
       content = .failure(error)
     }
     return PreparedMessage(
-      content: content, submission: submission, byteCount: bytes.count, peer: peer, holder: holder,
+      content: content, submission: submission, byteCount: byteCount, peer: peer, holder: holder,
       time: Instant.now - start)
   }
 }
@@ -45,7 +57,7 @@ extension LargeMessage {
   /// Whether the plan of a graph may be made: one for which there is no room takes none.
   private func hasRoom(for graph: GraphSubmission) -> Bool {
     let cost = MemoryRoom.cost(
-      templates: graph.templates.count, operations: graph.operationCount, bytes: bytes.count)
+      templates: graph.templates.count, operations: graph.operationCount, bytes: byteCount)
     return memory.lackOfRoom(for: cost) == nil
   }
 }
@@ -125,10 +137,9 @@ final class RequestPreparation: Sendable {
       // Polling one descriptor fails only because of a bug; the thread continues.
       _ = try? poller.wait(until: nil)
       shared.bell.takeAll(into: &rung)
-      let (message, isStopping) = shared.state.withLock { ($0.message.take(), $0.isStopping) }
-      if isStopping { return }
-      if let message {
-        let prepared = message.prepare()
+      if shared.state.withLock({ $0.isStopping }) { return }
+      var message = shared.state.withLock { $0.message.take() }
+      if let prepared = message?.prepare() {
         shared.state.withLock { $0.prepared = prepared }
         ring()
       }

@@ -1,7 +1,9 @@
 // Decides when a snapshot is due, and divides its records into parts that the journal's thread
 // encodes one by one. Pure except for the counter that the journal's thread updates.
 
+import OpClusterJournal
 import OpClusterModel
+import OpClusterScheduling
 import OpClusterWire
 import Synchronization
 
@@ -48,42 +50,58 @@ final class SnapshotSize: Sendable {
   func add(_ bytes: Int) { count.wrappingAdd(bytes, ordering: .relaxed) }
 }
 
-/// The records of a snapshot in parts of moderate size; each large graph is a part of its own.
-struct SnapshotParts: Sendable {
-  private let records: [Record]
-  /// The end of each part in `records`.
+/// A snapshot in parts of moderate size; each large graph is a part of its own.
+struct SnapshotParts: SnapshotContent {
+  private let image: ClusterImage
+  private let pieces: [ClusterImage.Piece]
+  /// The end of each part in `pieces`.
   private let ends: [Int]
-  /// The weight of a part in records; a living graph weighs as much as its operations.
+  private let size: SnapshotSize
+  /// The weight of a part in records; a living graph weighs as much as its operations, and 256
+  /// bytes that somebody brought as much as one. Encoding a part takes its bytes three times, and
+  /// few graphs may have tens of megabytes.
   private static let weightOfPart = 4_096
+  private static let bytesOfRecord = 256
 
-  init(_ records: [Record]) {
-    self.records = records
+  /// Costs all but the operations of graphs.
+  ///
+  /// - Parameter size: Counts the bytes of the parts that are encoded.
+  init(_ image: ClusterImage, _ size: SnapshotSize) {
+    self.image = image
+    self.size = size
+    pieces = image.pieces
     var ends: [Int] = []
     var weight = 0
-    for at in records.indices {
-      weight += Self.weight(records[at])
+    for at in pieces.indices {
+      weight += Self.weight(pieces[at], in: image)
       if weight >= Self.weightOfPart {
         ends.append(at + 1)
         weight = 0
       }
     }
-    if ends.last != records.count { ends.append(records.count) }
+    if ends.last != pieces.count { ends.append(pieces.count) }
     self.ends = ends
   }
 
   var count: Int { ends.count }
 
-  /// The bytes of a part.
   func encoded(_ part: Int) -> [UInt8] {
-    Wire.encode(records: Array(records[(part == 0 ? 0 : ends[part - 1])..<ends[part]]))
+    let range = (part == 0 ? 0 : ends[part - 1])..<ends[part]
+    let bytes = Wire.encode(records: pieces[range].flatMap { image.records(of: $0) })
+    size.add(bytes.count)
+    return bytes
   }
 
-  private static func weight(_ record: Record) -> Int {
-    switch record {
-    case .restoredGraph(let state): 1 + state.phases.count
-    case .restoredEnding(let ended): 1 + ended.outcomes.count / 64
-    case .restoredKeys(let kept): 1 + kept.count / 4
-    default: 1
+  private static func weight(_ piece: ClusterImage.Piece, in image: ClusterImage) -> Int {
+    switch piece {
+    case .graph(let number):
+      let (operations, bytes) = image.size(of: number)
+      return 2 + operations + bytes / bytesOfRecord
+    case .record(.restoredEnding(let ended)): return 1 + ended.outcomes.count / 64
+    case .record(.restoredKeys(let kept)): return 1 + kept.count / 4
+    case .record(.restoredReusable(let outcomes)):
+      return outcomes.reduce(1) { $0 + 1 + $1.output.count / bytesOfRecord }
+    case .record: return 1
     }
   }
 }

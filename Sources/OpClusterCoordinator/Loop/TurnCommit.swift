@@ -148,21 +148,18 @@ extension CoordinatorLoop {
 
   // MARK: - Snapshots
 
-  /// Takes the state as a value; the journal's thread encodes and writes it part by part.
+  /// Takes the state as a value; the journal's thread makes facts of it, encodes and writes them
+  /// part by part.
   func considerSnapshot() {
     // Not before removed graphs are deleted: after a snapshot nothing records that they must be.
     // Nor before pending ends are followed, which a snapshot does not name.
     guard commits.snapshots.isDue, commits.unappended == nil, !commits.isClosed,
       commits.forgetting.isEmpty, !scheduler.hasPendingEnds
     else { return }
-    let parts = SnapshotParts(scheduler.snapshot())
+    let image = scheduler.image
     let size = SnapshotSize()
-    let answer = commits.journal.snapshot(
-      through: scheduler.lastCommit.number, parts: parts.count
-    ) { part in
-      let bytes = parts.encoded(part)
-      size.add(bytes.count)
-      return bytes
+    let answer = commits.journal.snapshot(through: scheduler.lastCommit.number) {
+      SnapshotParts(image, size)
     }
     guard answer == .accepted else { return }
     commits.snapshots.began(size)

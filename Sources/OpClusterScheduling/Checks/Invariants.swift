@@ -19,7 +19,7 @@ extension Scheduler {
     if let broken = checkLiving() ?? checkDraining() { return broken }
     if let broken = checkRunning() { return broken }
     if let broken = checkTold() { return broken }
-    if let broken = brokenIndex() { return broken }
+    if let broken = brokenIndex() ?? brokenKind() { return broken }
     if let broken = brokenLines() { return broken }
     if let broken = checkOutputs() { return broken }
     if let broken = checkKeys() { return broken }

@@ -178,31 +178,36 @@ extension Scheduler {
   }
 
   /// Whether none of the workers that stay could run it. Silent, absent or resting workers count
-  /// by what they could run: they will return or be lost. Visits each worker.
+  /// by what they could run: they will return or be lost. Visits workers up to the first that
+  /// could.
   private func isUnplaceable(_ id: OperationID) -> Bool {
     let graph = id.graph.number
     if graphs[graph].lacksDemandClass(of: graphs[graph].stageNumber(of: id.index)) { return false }
-    let staying = workers.numbers.filter { !workers[$0].isDraining }
+    if requirements(of: id).isInside { return false }
     let outOfReach = workersWithoutReach(of: id)
-    return !requirements(of: id).isInside && !staying.isEmpty
-      && staying.allSatisfy { number in
-        conversations[number].wasHeard && (outOfReach.contains(number) || !couldRun(number, id))
-      }
+    let couldRunAt = workers.firstNumber { number in
+      if workers[number].isDraining { return false }
+      if !conversations[number].wasHeard { return true }
+      return !outOfReach.contains(number) && couldRun(number, id)
+    }
+    return couldRunAt == nil && workers.firstNumber { !workers[$0].isDraining } != nil
   }
 
-  /// The reasons why an operation in line has no worker; visits each worker.
+  /// The reasons why an operation in line has no worker; visits workers up to the first that takes
+  /// work and could run it, or each of them.
   private func placementLines(_ id: OperationID, at now: Instant) -> [Explanation.Line] {
+    let outOfReach = workersWithoutReach(of: id)
+    let taker = workers.firstNumber { number in
+      takesWork(number) && !outOfReach.contains(number) && couldRun(number, id)
+    }
+    if taker != nil { return ["every worker that could run it is busy; it is in line"] }
     let staying = workers.numbers.filter { !workers[$0].isDraining }
     if staying.isEmpty {
       let reason = workers.count == 0 ? "no worker is connected" : "every worker is leaving"
       return ["\(reason); start one with: opworker serve"]
     }
     let known = staying.filter { conversations[$0].wasHeard }
-    let outOfReach = workersWithoutReach(of: id)
     let able = known.filter { couldRun($0, id) && !outOfReach.contains($0) }
-    if able.contains(where: { takesWork($0) }) {
-      return ["every worker that could run it is busy; it is in line"]
-    }
     if !able.isEmpty {
       return listed(able) { number in
         "worker \(workers[number].name) could run it, \(absence(of: number, at: now))"

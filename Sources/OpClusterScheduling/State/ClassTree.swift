@@ -122,11 +122,6 @@ struct FreshReach: Equatable, Sendable {
   func admit(_ demand: DemandAmounts) -> Bool {
     first.admit(demand) || !others.isEmpty && others.contains { $0.admit(demand) }
   }
-
-  mutating func close(kinds: UInt64) {
-    first.kinds &= ~kinds
-    for at in others.indices { others[at].kinds &= ~kinds }
-  }
 }
 
 struct ClassTree: Sendable {

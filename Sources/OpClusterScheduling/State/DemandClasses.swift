@@ -69,6 +69,17 @@ struct DemandKind: Hashable, Sendable {
   }
 }
 
+/// What a kind wants of named resources, for each operation.
+struct NamedWant: Sendable {
+  /// The slot of the kind.
+  var kind: Int
+  var amounts: [Resources.NamedAmount]
+
+  func isMet(by free: Resources) -> Bool {
+    amounts.allSatisfy { $0.amount <= free.amount(named: $0.name) }
+  }
+}
+
 /// A demand class, and the number of stages that use it.
 struct StagesOfDemand: Sendable {
   var demandClass: DemandClass
@@ -88,6 +99,8 @@ struct DemandClasses: Sendable {
   private struct KindEntry: Sendable {
     var kind: DemandKind
     var classes: Int
+    /// Whether the slot is free.
+    var isForgotten = false
   }
 
   private var entries = PagedArray<Entry>()
@@ -130,9 +143,15 @@ struct DemandClasses: Sendable {
 
   func kind(_ slot: Int) -> DemandKind { kinds[slot].kind }
 
+  /// Whether the slot has a kind.
+  func hasKind(_ slot: Int) -> Bool { !kinds[slot].isForgotten }
+
   func bit(ofKind slot: Int) -> UInt64 {
-    kinds[slot].kind.isInside ? DemandClasses.insideBit : 1 << UInt64(slot % 63)
+    kinds[slot].kind.isInside ? DemandClasses.insideBit : DemandClasses.bit(of: slot)
   }
+
+  /// The bit of a kind that runs at workers.
+  static func bit(of slot: Int) -> UInt64 { 1 << UInt64(slot % 63) }
 
   /// Whether no other kind has the same bit.
   func hasOwnBit(kind slot: Int) -> Bool {
@@ -233,6 +252,7 @@ struct DemandClasses: Sendable {
     kinds[slot].kind.requirements = []
     kinds[slot].kind.types = []
     kinds[slot].kind.custom = []
+    kinds[slot].isForgotten = true
     freeKinds.append(slot)
   }
 }

@@ -198,4 +198,9 @@ struct Registry<Element: Blankable>: Sendable {
   var numbers: [UInt32] {
     entries.compactMap { $0.slot < 0 ? nil : $0.number }
   }
+
+  /// The lowest number that is wanted. Costs those up to it.
+  func firstNumber(where isWanted: (UInt32) -> Bool) -> UInt32? {
+    entries.first { $0.slot >= 0 && isWanted($0.number) }?.number
+  }
 }

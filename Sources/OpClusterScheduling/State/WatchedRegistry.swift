@@ -13,6 +13,9 @@ struct WatchedRegistry<Element: Watchable>: Sendable {
 
   var count: Int { registry.count }
   var numbers: [UInt32] { registry.numbers }
+  func firstNumber(where isWanted: (UInt32) -> Bool) -> UInt32? {
+    registry.firstNumber(where: isWanted)
+  }
   var hasChanged: Bool { !changed.isEmpty }
   func contains(_ number: UInt32) -> Bool { registry.contains(number) }
   func find(_ number: UInt32) -> Element? { registry.find(number) }

@@ -14,6 +14,8 @@ extension Scheduler {
   /// order of its messages does not decide.
   mutating func assign(into turn: inout SchedulingTurn) {
     assignmentPass.room = Limits.assignmentsPerTurn
+    assignmentPass.hasPlacedDoubtful = false
+    assignmentPass.doubtfulTries = 0
     state.sweepLines()
     if !doubtful.isEmpty { returnDoubtful() }
     noteChanges(at: turn.now)
@@ -139,8 +141,7 @@ extension Scheduler {
         rotation = queue
         return .joined
       }
-      if awaitsTheLost(candidate.run.graph.number, stage, at: turn.now) {
-        keepDoubtful(candidate.valid, of: candidate, &line)
+      if isPutOff(candidate, stage, after: pass.doubtfulTries, &line, at: turn.now) {
         state.putBack(&line, of: queue)
         continue
       }
@@ -157,12 +158,14 @@ extension Scheduler {
         demandClass: candidate.demandClass,
         rank: Rank(queues[queue].settings.qos, queue: queue, level: candidate.level),
         bytes: mostBytes(graph: candidate.run.graph.number, stage))
-      let (candidates, isRestricted) = candidates(for: candidate.run, pool)
+      let (candidates, isRestricted) = candidates(
+        for: candidate.run, wanted, pool, at: turn.now)
       guard let choice = placed(candidate.run, wanted, among: candidates, at: turn.now) else {
         if !isRestricted {
-          passOver(candidate, queue, &line, &pass, pool, at: turn.now)
+          passOver(candidate, &line, &pass, pool)
         } else {
           keepDoubtful(1, of: candidate, &line)
+          pass.doubtfulTries += 1
         }
         state.putBack(&line, of: queue)
         continue
@@ -172,9 +175,28 @@ extension Scheduler {
       state.putBack(&line, of: queue)
       pass.noteHandedOver(
         dispatch(candidate.run, count, to: WorkerID(choice.worker), into: &turn))
+      if isRestricted || exclusivesFrom != nil { pass.hasPlacedDoubtful = true }
       rotation = queue
       return .dispatched
     }
+  }
+
+  /// Whether the first operations of a candidate wait for a later turn, although a worker may have
+  /// room. Where none was found for some that not all may have, it is looked for in later turns for
+  /// the others, a few in each.
+  private mutating func isPutOff(
+    _ candidate: Line.Candidate, _ stage: Int, after tries: Int, _ line: inout Line,
+    at now: Instant
+  ) -> Bool {
+    if awaitsTheLost(candidate.run.graph.number, stage, at: now) {
+      keepDoubtful(candidate.valid, of: candidate, &line)
+      return true
+    }
+    if tries < 2 * Limits.doubtfulPerTurn { return false }
+    if restrictions(of: candidate.run).isEmpty { return false }
+    keepDoubtful(1, of: candidate, &line)
+    doubtfulUntried = doubtful.count
+    return true
   }
 
   /// Removes the first operations of a candidate from the line until the next turn, so that they do
@@ -195,7 +217,6 @@ extension Scheduler {
     _ line: inout Line, _ queue: UInt32, _ room: UInt32, _ pass: inout AssignmentPass,
     _ pool: Int?, at now: Instant
   ) -> Line.Candidate? {
-    let closedKinds = pass.closedKinds
     // The limits of a pool do not apply to other queues.
     var (reaches, steps) = (pool == nil ? pass.reach : [:], pass.steps)
     defer {
@@ -205,12 +226,8 @@ extension Scheduler {
     while let candidate = line.first(
       within: { level in
         let rank = state.reachRank(queue, level: level)
-        var reach =
-          reaches[rank] ?? reachOfWorkers(for: rank, in: pool, at: now)
+        let reach = reaches[rank] ?? reachOfWorkers(for: rank, in: pool, at: now)
         reaches[rank] = reach
-        // Kinds that were found closed to everybody in this pass are not looked for again.
-        reach.all.kinds &= ~closedKinds
-        reach.fresh.close(kinds: closedKinds)
         return reach
       },
       &steps,
@@ -232,8 +249,7 @@ extension Scheduler {
   /// Without a pool the class is noted as full for all queues of this pass, so that the next queue
   /// with the same demand does not search for a worker again.
   private mutating func passOver(
-    _ candidate: Line.Candidate, _ queue: UInt32, _ line: inout Line,
-    _ pass: inout AssignmentPass, _ pool: Int?, at now: Instant
+    _ candidate: Line.Candidate, _ line: inout Line, _ pass: inout AssignmentPass, _ pool: Int?
   ) {
     let number = candidate.demandClass
     if pool != nil {
@@ -241,10 +257,6 @@ extension Scheduler {
       return line.setAside(candidate, untilWorkersChange: eligible(number, in: pool) == 0)
     }
     pass.noteFull(number)
-    let rank = state.reachRank(queue, level: candidate.level)
-    if lacksNamed(number, rank, at: now) {
-      pass.closedKinds |= classes.bit(ofKind: classes[number].kind)
-    }
     line.setAside(candidate, untilWorkersChange: eligible(number, in: nil) == 0)
   }
 
@@ -261,29 +273,34 @@ extension Scheduler {
   // MARK: - Choosing a worker
 
   /// The workers that may take the first operation of a run, and whether they are fewer because of
-  /// the operation itself.
+  /// the operation itself. Costs some paths of the tree. Where the first choice is not for this
+  /// operation, it costs the workers with room.
   private mutating func candidates(
-    for run: ReadyRun, _ pool: Int?
+    for run: ReadyRun, _ wanted: Handover, _ pool: Int?, at now: Instant
   ) -> (workers: Candidates, isRestricted: Bool) {
-    let doubt = doubt(about: run)
+    let everybody: Candidates = pool.map { .pool($0) } ?? .all
+    let restrictions = restrictions(of: run)
+    if restrictions.isEmpty { return (everybody, isRestricted: false) }
+    // Where nobody has room, it waits in line with the others of its class.
+    guard let usual = chooseWorker(for: wanted, among: everybody, at: now) else {
+      return (everybody, isRestricted: false)
+    }
+    // What it reads may lie with others, so that more than one of them counts.
     let graph = run.graph.number
-    let outOfReach = workersWithoutReach(of: OperationID(graph: run.graph, index: run.first))
-    let isPeculiar =
-      doubt != .none || !outOfReach.isEmpty
-      || !graphs[graph].unable.isEmpty && graphs[graph].unable[run.first] != nil
-      || !graphs[graph].avoided.isEmpty && graphs[graph].avoided[run.first] != nil
-    // The usual case costs no look at any worker: the index chooses among all.
-    if !isPeculiar { return (pool.map { .pool($0) } ?? .all, isRestricted: false) }
-    looks += workers.count
-    let all = workers.numbers.filter { takesWork($0) && belongs($0, to: pool) }
-    // The workers that could not start it, and those that it avoids after failures there, are left
-    // out.
-    let reaching = outOfReach.isEmpty ? all : all.filter { !outOfReach.contains($0) }
-    let able = workers(reaching, ableToStart: run)
-    return (
-      .few(workers(able, admitting: doubt)),
-      isRestricted: doubt != .none || able.count < all.count
-    )
+    let readsContents = mayNeedContents(graph, graphs[graph].stageNumber(of: run.first))
+    if !readsContents, !restrictions.unable.contains(usual.worker),
+      !workers([usual.worker], admittedBy: restrictions, run).isEmpty
+    {
+      return (.few([usual.worker]), isRestricted: true)
+    }
+    let amounts = state.lineClass(wanted.demandClass).amounts
+    let all = workerTree(of: pool).workers(&looks) { summary in
+      summary.takers > 0
+        && (summary.room(for: wanted.rank) > 0 || summary.mayHaveFree(amounts)
+          || summary.mayReserve(amounts))
+    }
+    let able = workers(all, admittedBy: restrictions, run)
+    return (.few(able), isRestricted: restrictions.doubt != .none || able.count < all.count)
   }
 
   /// How many of a candidate's operations its worker gets: as many as it takes, but no more than

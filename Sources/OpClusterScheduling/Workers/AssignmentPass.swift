@@ -6,6 +6,12 @@ import OpClusterModel
 struct AssignmentPass: Sendable {
   /// The number of operations that this turn may still hand over.
   var room = Limits.assignmentsPerTurn
+  /// Whether a worker was found in this turn for an operation that not all may have, so that one
+  /// may be found for others of the kind.
+  var hasPlacedDoubtful = false
+  /// The number of such operations for which none was found in this turn. After some of them the
+  /// others wait without a search.
+  var doubtfulTries = 0
   /// Counts the passes.
   var number: UInt64 = 0
   private var takers: UInt64 = 0
@@ -14,8 +20,6 @@ struct AssignmentPass: Sendable {
   var reach: [Rank: LineReach] = [:]
   /// By demand class: the pass in which no worker could take any more of it.
   private var fullIn: [UInt64] = []
-  /// The kinds that fit nowhere in this pass, by bit.
-  var closedKinds: UInt64 = 0
   /// The queues whose lines this pass has looked at.
   var visited: [UInt32] = []
   /// The total number of visited queues and classes, including tree nodes on the way.
@@ -40,7 +44,6 @@ struct AssignmentPass: Sendable {
     number += 1
     reach.removeAll(keepingCapacity: true)
     visited.removeAll(keepingCapacity: true)
-    closedKinds = 0
   }
 
   /// Compares the workers with those of the previous pass: whether they are others, or have other

@@ -9,10 +9,10 @@ extension Scheduler {
   /// The workers of a pass where an operation has not failed; all of them if no other worker could
   /// take it soon, or if too many operations wait already. Visits workers until it finds one that
   /// could.
-  func workers(_ candidates: [UInt32], notAvoidedBy id: OperationID) -> [UInt32] {
-    guard !graphs[id.graph.number].avoided.isEmpty,
-      let avoided = graphs[id.graph.number].avoided[id.index]
-    else { return candidates }
+  func workers(
+    _ candidates: [UInt32], besides avoided: [UInt32], notAvoidedBy id: OperationID
+  ) -> [UInt32] {
+    if avoided.isEmpty { return candidates }
     // Other workers of the pass may be full, or too small for it.
     let mayWait = doubtful.count < Limits.operationsAvoiding
     guard mayWait, isAnyAble(id, besides: avoided) else { return candidates }

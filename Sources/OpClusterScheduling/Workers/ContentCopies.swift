@@ -26,7 +26,8 @@ struct ContentCopies: Sendable {
   private var due: [ContentDigest: Instant] = [:]
   /// Obsolete where it is looked at earlier.
   private var looks: Heap<Look> = []
-  private var underWay: [ContentDigest: Set<Copy>] = [:]
+  /// With the moment of the order.
+  private var underWay: [ContentDigest: [Copy: Instant]] = [:]
   /// The workers that did not take it.
   private var refused: [ContentDigest: Set<UInt32>] = [:]
   /// What nobody needs any more and was to lie in several stores, until it does; at most
@@ -71,18 +72,21 @@ struct ContentCopies: Sendable {
     return taken
   }
 
-  mutating func order(_ digest: ContentDigest, _ copy: Copy) {
-    if underWay[digest, default: []].insert(copy).inserted { underWayCount += 1 }
+  mutating func order(_ digest: ContentDigest, _ copy: Copy, at now: Instant) {
+    if underWay[digest, default: [:]].updateValue(now, forKey: copy) == nil { underWayCount += 1 }
   }
 
-  /// Those that were begun and have not ended; some of their workers may have left.
-  func copies(of digest: ContentDigest) -> Set<Copy> { underWay[digest] ?? [] }
+  /// Those that were begun and have not ended, with the moment of their order; some of their
+  /// workers may have left.
+  func copies(of digest: ContentDigest) -> [Copy: Instant] { underWay[digest] ?? [:] }
 
   /// It has arrived at a worker, or has not. Whether it was on its way there.
   @discardableResult
   mutating func end(_ digest: ContentDigest, at worker: UInt32) -> Bool {
-    guard let copy = underWay[digest]?.first(where: { $0.worker == worker }) else { return false }
-    underWay[digest]?.remove(copy)
+    guard let copy = underWay[digest]?.keys.first(where: { $0.worker == worker }) else {
+      return false
+    }
+    underWay[digest]?[copy] = nil
     underWayCount -= 1
     if underWay[digest]?.isEmpty == true { underWay[digest] = nil }
     return true

@@ -31,6 +31,8 @@ extension Scheduler {
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
     // The last turn was full: what it left is handed over at once.
     if assignmentPass.room == 0 { consider(lastTick) }
+    let areDoubtfulDue = assignmentPass.hasPlacedDoubtful || doubtfulUntried > 0
+    if areDoubtfulDue, !doubtful.isEmpty { consider(lastTick) }
     if !forecasts.isEmpty || mayContinueParts || hasPendingEnds || !policies.isEmpty {
       consider(lastTick)
     }
@@ -39,7 +41,7 @@ extension Scheduler {
     if let missed = contentWaits.nextDeadline { consider(missed) }
     if let end = placedContents.nextEnd { consider(end) }
     if let look = contentCopies.nextLook { consider(look) }
-    if contentCopies.hasReopened { consider(lastTick) }
+    if contentCopies.hasReopened || drainingStores.hasUnexamined { consider(lastTick) }
     if let look = surplusLooks.deadline { consider(look) }
     if let exclusivesFrom { consider(exclusivesFrom) }
     // A silent worker is checked regularly: a later tick would look like a pause of the

@@ -27,49 +27,22 @@ extension Scheduler {
         || conversations[worker].withheld[demandClass] != serial)
   }
 
-  /// Compares a worker with every kind again, after its hello.
-  mutating func compareWithKinds(_ worker: UInt32) {
-    conversations[worker].serves = []
-    conversations[worker].servedBits = 0
-    conversations[worker].kindBits = 0
-    conversations[worker].lacks = [:]
-    for kind in 0..<classes.kindSlots { compare(worker, withKind: kind) }
-    if workerPools.count > 0 { workerPools.compare(worker, conversations[worker].labels) }
+  /// The bits of the kinds that a worker serves, without those whose named resources are in use.
+  /// Costs the kinds with named resources that it serves.
+  func kindsWithRoom(_ worker: UInt32, _ free: Resources) -> UInt64 {
+    var bits = conversations[worker].kindBits
+    if conversations[worker].namedWants.isEmpty { return bits }
+    for want in conversations[worker].namedWants where !want.isMet(by: free) {
+      if !sharesBit(want.kind, at: worker) { bits &= ~DemandClasses.bit(of: want.kind) }
+    }
+    return bits
   }
 
-  /// Compares it with the kinds that want named resources, after a change of what it has.
-  mutating func compareWithNamed(_ worker: UInt32) {
-    for kind in 0..<classes.kindSlots where !classes.kind(kind).custom.isEmpty {
-      compare(worker, withKind: kind)
-    }
-  }
-
-  mutating func compare(_ worker: UInt32, withKind kind: Int) {
-    let bit = classes.bit(ofKind: kind)
-    guard kind < DemandClasses.comparedKinds else {
-      // Compared on demand.
-      if bit != DemandClasses.insideBit { conversations[worker].kindBits |= bit }
-      return
-    }
-    let isServed = classes.kind(kind).isServed(
-      labels: conversations[worker].labels, types: conversations[worker].types,
-      room: conversations[worker].roomForOne)
-    if !isServed {
-      // Not touched, so that a kind that few workers serve renews few summaries.
-      let served = conversations[worker].serves
-      let hasBit = classes.hasOwnBit(kind: kind) && conversations[worker].kindBits & bit != 0
-      if !hasBit, kind >= served.count || !served[kind] { return }
-    }
-    while conversations[worker].serves.count <= kind { conversations[worker].serves.append(false) }
-    // Also if false: the slot may have had another kind, which the worker served.
-    conversations[worker].serves[kind] = isServed
-    if kind < DemandClasses.exactKinds {
-      conversations[worker].servedBits &= ~(1 << UInt64(kind))
-      if isServed { conversations[worker].servedBits |= 1 << UInt64(kind) }
-    }
-    if bit == DemandClasses.insideBit { return }
-    if classes.hasOwnBit(kind: kind) { conversations[worker].kindBits &= ~bit }
-    if isServed { conversations[worker].kindBits |= bit }
+  /// Whether a worker may serve another kind with the same bit.
+  private func sharesBit(_ kind: Int, at worker: UInt32) -> Bool {
+    if blurredKindBits & DemandClasses.bit(of: kind) != 0 { return true }
+    let served = conversations[worker].serves
+    return stride(from: kind % 63, to: served.count, by: 63).contains { $0 != kind && served[$0] }
   }
 
   // MARK: - Reach
@@ -86,7 +59,7 @@ extension Scheduler {
         reach.raise(by: conversations[number].roomForOne, kinds: kinds)
         continue
       }
-      reach.raise(by: free, kinds: kinds)
+      reach.raise(by: free, kinds: kindsWithRoom(number, free))
       if workers[number].assigned == 0 {
         reach.raise(by: reservableWithoutCPUs(of: capacity, free), kinds: kinds)
       }
@@ -120,20 +93,5 @@ extension Scheduler {
     Resources(
       cpus: .zero, memoryBytes: free.memoryBytes > 0 ? capacity.memoryBytes : 0,
       gpus: free.gpus > .zero ? capacity.gpus : .zero)
-  }
-
-  /// Whether no worker of the pass has enough of the named resources that a class demands, so that
-  /// nothing of its kind fits.
-  mutating func lacksNamed(_ demandClass: Int, _ rank: Rank, at now: Instant) -> Bool {
-    let demand = classes[demandClass].demandClass.demand
-    let wanted = demand.custom
-    if wanted.isEmpty || !classes.hasOwnBit(kind: classes[demandClass].kind) { return false }
-    looks += workers.count
-    return !workers.numbers.contains { number in
-      guard takesWork(number) else { return false }
-      let free = free(number)
-      return room(at: number, for: rank, at: now) > 0 || reserves(number, free, for: demand)
-        || wanted.allSatisfy { $0.amount <= free.amount(named: $0.name) }
-    }
   }
 }

@@ -15,6 +15,21 @@ enum Doubt {
   case grave
 }
 
+/// What keeps one operation from workers that others of its class may have.
+struct Restrictions {
+  var doubt: Doubt
+  /// The workers that could not start it.
+  var unable: [UInt32]
+  /// The workers where it failed, and that it avoids.
+  var avoided: [UInt32]
+  /// The workers that cannot read what it needs.
+  var outOfReach: Set<UInt32>
+
+  var isEmpty: Bool {
+    doubt == .none && unable.isEmpty && avoided.isEmpty && outOfReach.isEmpty
+  }
+}
+
 extension Scheduler {
   /// The doubt about the first operation of a run; a lost operation is a run of its own.
   func doubt(about run: ReadyRun) -> Doubt {
@@ -29,16 +44,37 @@ extension Scheduler {
     return UInt32(cell.losses) + 2 >= limit ? .grave : .some
   }
 
-  /// The workers of the pass that may take an operation with this doubt.
-  func workers(_ candidates: [UInt32], admitting doubt: Doubt) -> [UInt32] {
-    if doubt == .none { return candidates }
-    return candidates.filter { number in
-      state.operations(at: WorkerID(number)).allSatisfy { other in
-        switch self.doubt(about: other) {
-        case .none: true
-        case .some: doubt != .grave
-        case .grave: false
-        }
+  /// What restricts the first operation of a run.
+  func restrictions(of run: ReadyRun) -> Restrictions {
+    let graph = run.graph.number
+    let (unable, avoided) = (graphs[graph].unable, graphs[graph].avoided)
+    return Restrictions(
+      doubt: doubt(about: run), unable: unable.isEmpty ? [] : unable[run.first] ?? [],
+      avoided: avoided.isEmpty ? [] : avoided[run.first] ?? [],
+      outOfReach: workersWithoutReach(of: OperationID(graph: run.graph, index: run.first)))
+  }
+
+  /// The workers that may take the first operation of a run. Costs the candidates.
+  func workers(
+    _ candidates: [UInt32], admittedBy restrictions: Restrictions, _ run: ReadyRun
+  ) -> [UInt32] {
+    let id = OperationID(graph: run.graph, index: run.first)
+    let outOfReach = restrictions.outOfReach
+    let reaching =
+      outOfReach.isEmpty ? candidates : candidates.filter { !outOfReach.contains($0) }
+    let others = workers(reaching, besides: restrictions.avoided, notAvoidedBy: id)
+    return workers(others, besides: restrictions.unable, ableToStart: id)
+      .filter { admits($0, restrictions.doubt) }
+  }
+
+  /// Whether a worker may take an operation with this doubt. Visits what it has.
+  func admits(_ worker: UInt32, _ doubt: Doubt) -> Bool {
+    if doubt == .none { return true }
+    return state.operations(at: WorkerID(worker)).allSatisfy { other in
+      switch self.doubt(about: other) {
+      case .none: true
+      case .some: doubt != .grave
+      case .grave: false
       }
     }
   }
@@ -54,10 +90,13 @@ extension Scheduler {
   /// life.
   public func isSettled(at now: Instant) -> Bool { exclusivesFrom.map { $0 <= now } ?? true }
 
-  /// Returns operations that found no worker in the last turn to the line, in their old places.
+  /// Returns operations that found no worker to the line, in their old places: those that have
+  /// waited longest, a bounded number in a turn. Where any of them finds a worker, the rest is due
+  /// at once.
   mutating func returnDoubtful() {
-    let waiting = doubtful
-    doubtful.removeAll()
+    let waiting = doubtful.prefix(Limits.doubtfulPerTurn)
+    doubtful.removeFirst(waiting.count)
+    doubtfulUntried -= min(waiting.count, doubtfulUntried)
     for id in waiting where graphs.contains(id.graph.number) {
       guard graphs[id.graph.number].cell(id.index).isInLine else { continue }
       state.enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
@@ -72,8 +111,9 @@ extension Scheduler {
         + "has to end first"
     }
     let doubt = doubt(about: id)
-    let able = workers.numbers.filter { takesWork($0) }
-    guard doubt != .none, !able.isEmpty, workers(able, admitting: doubt).isEmpty else { return nil }
+    guard doubt != .none, workers.firstNumber(where: { takesWork($0) }) != nil,
+      workers.firstNumber(where: { takesWork($0) && admits($0, doubt) }) == nil
+    else { return nil }
     let losses = graphs[id.graph.number].cell(id.index).losses
     return "its worker was lost \(losses) times: it waits for a worker that holds nothing else "
       + "which may have been the cause"

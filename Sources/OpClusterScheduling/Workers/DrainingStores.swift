@@ -1,6 +1,7 @@
 // What only workers that drain have, and somebody needs: they stay for it. A value;
 // `StoreHandover` decides.
 
+import DequeModule
 import OpClusterModel
 
 /// The contents that workers stay for. Not durable: it follows from what they say that they have.
@@ -8,11 +9,65 @@ import OpClusterModel
 struct DrainingStores: Sendable {
   private var contentsByWorker: [UInt32: Set<ContentDigest>] = [:]
   private var workersByContent: [ContentDigest: [UInt32]] = [:]
+  /// What workers have that began to drain, as far as nobody has looked at it; some have left
+  /// since.
+  private var unexamined: Deque<Part> = []
+  /// How many parts of it are a worker's. Looked up, never iterated.
+  private var unexaminedParts: [UInt32: Int] = [:]
 
-  /// Whether a worker has to stay for something.
-  func keeps(_ worker: UInt32) -> Bool { contentsByWorker[worker] != nil }
+  /// Some of what a worker has.
+  struct Part: Sendable {
+    var worker: UInt32
+    /// In no order.
+    var contents: [ContentDigest]
+  }
+  /// The contents of a part; few parts have more, and none twice as many.
+  static let contentsOfPart = 1_024
+
+  /// Whether a worker has to stay for something, as far as is known.
+  func keeps(_ worker: UInt32) -> Bool {
+    contentsByWorker[worker] != nil || unexaminedParts[worker] != nil
+  }
   /// Whether a worker stays for it.
   func isAwaited(_ digest: ContentDigest) -> Bool { workersByContent[digest] != nil }
+
+  /// A worker begins to drain. What it has is to be looked at in parts, the same ones wherever and
+  /// whenever that is.
+  mutating func addUnexamined(of worker: UInt32, _ contents: Set<ContentDigest>) {
+    if contents.isEmpty { return }
+    var parts: [[ContentDigest]] = []
+    if contents.count <= Self.contentsOfPart {
+      parts.append(Array(contents))
+    } else {
+      parts = Array(repeating: [], count: 256)
+      for digest in contents { parts[Int(digest.leadingByte)].append(digest) }
+      parts = parts.flatMap { Self.cut($0) }
+    }
+    for part in parts { unexamined.append(Part(worker: worker, contents: part)) }
+    unexaminedParts[worker] = parts.count
+  }
+
+  /// A worker that means ill may have contents that begin alike.
+  private static func cut(_ part: [ContentDigest]) -> [[ContentDigest]] {
+    if part.count < 2 * contentsOfPart { return part.isEmpty ? [] : [part] }
+    let sorted = part.sorted()
+    return stride(from: 0, to: sorted.count, by: contentsOfPart).map {
+      Array(sorted[$0..<min($0 + contentsOfPart, sorted.count)])
+    }
+  }
+
+  var hasUnexamined: Bool { !unexamined.isEmpty }
+
+  /// The part to look at next, and whether it is its worker's last.
+  mutating func takeUnexamined() -> (part: Part, isLast: Bool)? {
+    while let part = unexamined.popFirst() {
+      // Its worker has left, or has begun a conversation and says anew what it has.
+      guard let left = unexaminedParts[part.worker] else { continue }
+      unexaminedParts[part.worker] = left > 1 ? left - 1 : nil
+      return (part, left == 1)
+    }
+    return nil
+  }
 
   mutating func keep(_ worker: UInt32, for digest: ContentDigest) {
     if contentsByWorker[worker, default: []].insert(digest).inserted {
@@ -33,6 +88,7 @@ struct DrainingStores: Sendable {
 
   /// It has left, or says anew what it has.
   mutating func forget(_ worker: UInt32) {
+    unexaminedParts[worker] = nil
     for digest in contentsByWorker.removeValue(forKey: worker) ?? [] {
       workersByContent[digest]?.removeAll { $0 == worker }
       if workersByContent[digest]?.isEmpty == true { workersByContent[digest] = nil }

@@ -11,7 +11,8 @@ extension Scheduler {
   mutating func startDraining(_ worker: WorkerID, into turn: inout SchedulingTurn) -> Bool {
     if workers[worker.number].isDraining { return false }
     commit(.workerDraining(worker), into: &turn)
-    handOverContents(of: worker.number, at: turn.now)
+    drainingStores.addUnexamined(
+      of: worker.number, holders.contentsHeld(by: worker.number))
     _ = turn.orders(for: worker)
     recallSurplus(haveLinesChanged: true, into: &turn)
     return true
@@ -27,11 +28,11 @@ extension Scheduler {
     renewIndex(at: turn.now)
     guard workerIndex.whole.surplusSince <= turn.now else { return surplusLooks.noneIsSlow() }
     renewLines()
+    let looksBefore = looks
     let slow = surplusLooks.workers(
       in: workerIndex, surplusChance(), haveLinesChanged: haveLinesChanged, at: turn.now, &looks)
     // Nothing becomes free meanwhile.
     var rooms = SurplusRooms()
-    var operations = 0
     for number in slow where workers.contains(number) {
       if workers[number].isDraining {
         for id in state.operations(at: WorkerID(number)) { state.askRecall(id, into: &turn) }
@@ -40,10 +41,9 @@ extension Scheduler {
       let isSlow =
         (turn.now - conversations[number].busySince).seconds > WorkerConversation.patience
       guard isSlow else { continue }
-      operations += Int(workers[number].assigned)
       recallSurplus(of: number, &rooms, into: &turn)
     }
-    surplusLooks.note(operations, of: slow.count, at: turn.now)
+    surplusLooks.note(looks - looksBefore, at: turn.now)
   }
 
   private func surplusChance() -> SurplusChance {

@@ -59,13 +59,8 @@ extension Scheduler {
       return contentCopies.forget(digest)
     }
     let having = holders.workers(with: digest).filter { workers.contains($0) }
-    for copy in contentCopies.copies(of: digest)
-    where !workers.contains(copy.worker)
-      || conversations[copy.worker].increment != copy.conversation
-    {
-      contentCopies.end(digest, at: copy.worker)
-    }
-    let coming = contentCopies.copies(of: digest)
+    endCopies(of: digest, size, at: turn.now)
+    let coming = contentCopies.copies(of: digest).keys
     let lacking = wanted - having.count { !workers[$0].isDraining } - coming.count
     if !coming.isEmpty { contentCopies.look(at: digest, turn.now + Self.copyCheck) }
     if having.isEmpty { settleDraining(digest, into: &turn) }
@@ -96,9 +91,25 @@ extension Scheduler {
       contentCopies.order(
         digest,
         ContentCopies.Copy(
-          worker: store.worker, conversation: conversations[store.worker].increment))
+          worker: store.worker, conversation: conversations[store.worker].increment),
+        at: turn.now)
     }
     if !stores.isEmpty { contentCopies.look(at: digest, turn.now + Self.copyCheck) }
+  }
+
+  /// Counts no more with copies whose worker has left or begun anew, nor with those that take too
+  /// long: a worker that says nothing would hold one that drains for ever.
+  private mutating func endCopies(of digest: ContentDigest, _ size: Int64, at now: Instant) {
+    let patience =
+      Limits.copyPatience + .seconds(size / Limits.leastBytesPerSecondOfCopy)
+    for (copy, began) in contentCopies.copies(of: digest) {
+      let isThere =
+        workers.contains(copy.worker)
+        && conversations[copy.worker].increment == copy.conversation
+      if isThere, now - began <= patience { continue }
+      contentCopies.end(digest, at: copy.worker)
+      if isThere { contentCopies.refuse(digest, by: copy.worker) }
+    }
   }
 
   /// How often it is looked whether a copy that is under way still is: its worker may have left.

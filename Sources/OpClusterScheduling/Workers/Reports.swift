@@ -181,7 +181,7 @@ extension Scheduler {
   private mutating func conclude(
     _ id: OperationID, _ result: AttemptResult, by worker: WorkerID, into turn: inout SchedulingTurn
   ) {
-    let cell = graphs[id.graph.number].cell(id.index)
+    let cell = state.graphs[id.graph.number].cell(id.index)
     if cell.flags.contains(.ahead), cell.phase == .dispatched, !result.isSuccess, !result.hasRun {
       // It was not its time yet: it waits for its dependencies as if it had not been sent ahead.
       // Another attempt would be in line at once (S151).

@@ -13,7 +13,7 @@ extension Scheduler {
   mutating func noteReusable(_ id: OperationID, into turn: inout SchedulingTurn) {
     guard graphs.contains(id.graph.number) else { return }
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
-    guard graphs[id.graph.number].stages[stage].template.isReusable,
+    guard state.graphs[id.graph.number].stages[stage].template.isReusable,
       graphs[id.graph.number].cell(id.index).ending.outcome == .succeeded,
       let key = reuseKey(of: id, stage)
     else { return }

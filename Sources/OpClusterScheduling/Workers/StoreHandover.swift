@@ -6,11 +6,22 @@
 import OpClusterModel
 
 extension Scheduler {
-  /// A worker begins to drain: has others fetch what only it has. Costs its contents.
-  mutating func handOverContents(of worker: UInt32, at now: Instant) {
-    for digest in holders.contentsHeld(by: worker).sorted() where state.pins.contains(digest) {
-      handOver(digest, at: now)
+  /// Workers have begun to drain: has others fetch what only these have, a part of it in each turn.
+  /// Each stays until all that it has was looked at.
+  mutating func continueHandover(into turn: inout SchedulingTurn) {
+    var examined = 0
+    while examined < DrainingStores.contentsOfPart,
+      let (part, isLast) = drainingStores.takeUnexamined()
+    {
+      examined += part.contents.count
+      // What has come since was told since, and what has gone does not stay.
+      for digest in part.contents.sorted()
+      where state.pins.contains(digest) && holders.has(part.worker, digest) {
+        handOver(digest, at: turn.now)
+      }
+      if isLast { _ = turn.orders(for: WorkerID(part.worker)) }
     }
+    looks += examined
   }
 
   /// Lets workers that drain stay for a content that nobody else has. Costs its holders.

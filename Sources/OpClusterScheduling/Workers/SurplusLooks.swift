@@ -12,22 +12,19 @@ struct SurplusLooks: Sendable {
   /// and whether one waits.
   private var isPutOff = false
 
-  /// So many operations are gone through without a pause; of more each makes the pause longer. It
-  /// takes some 0.3 µs, so that a sixth of the coordinator's time is the most that all looks take.
+  /// So many looks are made without a pause; of more each makes the pause longer. One takes less
+  /// than 0.3 µs, so that a sixth of the coordinator's time is the most that all of them take.
   private static let few = 64
   private static let pause = Span(nanoseconds: 2_000)
-  /// A worker counts as many: there is a path of the index to each, whatever it has.
-  private static let operationsPerWorker = 4
 
   /// When a look that was put off is due; nil: there is none.
   var deadline: Instant? { isPutOff ? next : nil }
 
   func isDue(at now: Instant) -> Bool { isPutOff && next <= now }
 
-  /// Notes how many operations were gone through, of how many workers.
-  mutating func note(_ operations: Int, of workers: Int, at now: Instant) {
-    let cost = operations + workers * Self.operationsPerWorker
-    if cost > Self.few { next = now + Self.pause * Int64(cost) }
+  /// Notes how many looks at workers, operations and nodes of the index were made.
+  mutating func note(_ looks: Int, at now: Instant) {
+    if looks > Self.few { next = now + Self.pause * Int64(looks) }
   }
 
   /// No look was made in a turn that was full: it is made in the next that is not.

@@ -41,7 +41,7 @@ extension Scheduler {
   func isAnyAble(_ id: OperationID, besides unable: [UInt32]) -> Bool {
     let first = firstOfStage(id)
     let outOfReach = workersWithoutReach(of: id)
-    return workers.numbers.contains { number in
+    let able = workers.firstNumber { number in
       guard !workers[number].isDraining, !unable.contains(number), !outOfReach.contains(number)
       else { return false }
       // Its properties are unknown before it has said hello to this life of the coordinator.
@@ -49,6 +49,7 @@ extension Scheduler {
       guard let trouble = conversations[number].trouble else { return true }
       return trouble.whole?.isLasting != true && trouble.stages[first]?.isLasting != true
     }
+    return able != nil
   }
 
   private func firstOfStage(_ id: OperationID) -> OperationID {
@@ -116,8 +117,8 @@ extension Scheduler {
       isAwaited =
         isTry(worker, id) || conversations[worker].trouble?.stages[firstOfStage(id)] != nil
     }
-    if !graphs[id.graph.number].unable.isEmpty, !isAwaited {
-      isAwaited = graphs[id.graph.number].unable[id.index] != nil
+    if !isAwaited, !state.graphs[id.graph.number].unable.isEmpty {
+      isAwaited = state.graphs[id.graph.number].unable[id.index] != nil
     }
     guard isAwaited else { return }
     startConfirmations.insert(
@@ -129,8 +130,8 @@ extension Scheduler {
   /// trouble.
   mutating func noteStart(of id: OperationID, at worker: UInt32, _ now: Instant) {
     if conversations[worker].trouble != nil { endTrouble(of: worker, with: firstOfStage(id)) }
-    guard !graphs[id.graph.number].unable.isEmpty,
-      let unable = graphs[id.graph.number].unable[id.index]
+    guard !state.graphs[id.graph.number].unable.isEmpty,
+      let unable = state.graphs[id.graph.number].unable[id.index]
     else { return }
     state.setUnable(nil, for: id)
     for number in unable where number != worker { blame(number, for: id, at: now) }
@@ -259,22 +260,20 @@ extension Scheduler {
     capacityChanges &+= 1
   }
 
-  /// The workers of a pass that may be given the first operation of a run: not those that could not
-  /// start it, unless no other worker could take it any more.
-  func workers(_ candidates: [UInt32], ableToStart run: ReadyRun) -> [UInt32] {
-    let id = OperationID(graph: run.graph, index: run.first)
-    let candidates = workers(candidates, notAvoidedBy: id)
-    guard !graphs[run.graph.number].unable.isEmpty,
-      let unable = graphs[run.graph.number].unable[run.first]
-    else { return candidates }
+  /// The workers of a pass that may be given an operation: not those that could not start it,
+  /// unless no other worker could take it any more.
+  func workers(
+    _ candidates: [UInt32], besides unable: [UInt32], ableToStart id: OperationID
+  ) -> [UInt32] {
+    if unable.isEmpty { return candidates }
     let first = firstOfStage(id)
     let able = candidates.filter { number in
       if unable.contains(number) { return false }
       let abstention = conversations[number].trouble?.stages[first]
       return abstention.map { $0.phase == .unsettled || !$0.withholds } ?? true
     }
-    let stage = graphs[run.graph.number].stageNumber(of: run.first)
-    let demandClass = graphs[run.graph.number].demandClass(of: stage)
+    let stage = graphs[id.graph.number].stageNumber(of: id.index)
+    let demandClass = graphs[id.graph.number].demandClass(of: stage)
     // Waiting is useless if the present workers could never take it.
     let isTaken = able.contains { fits($0, demandClass) } || isAnyAble(id, besides: unable)
     return isTaken ? able : candidates

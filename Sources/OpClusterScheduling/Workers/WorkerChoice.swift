@@ -38,6 +38,10 @@ extension Scheduler {
   private mutating func choiceOfAll(
     for wanted: Handover, in pool: Int?, at now: Instant
   ) -> WorkerChoice? {
+    if let few = fewThatMayServe(wanted.demandClass, in: pool) {
+      looks += few.count
+      return choice(for: wanted, among: few, at: now)
+    }
     let index = workerTree(of: pool)
     var steps = 0
     defer { looks += steps }
@@ -50,6 +54,16 @@ extension Scheduler {
     choice.eligible = eligible(wanted.demandClass, in: pool)
     return choice
   }
+
+  /// The workers for a kind that is compared on demand, if its labels, types or named resources say
+  /// that they are few: no summary excludes the others.
+  private func fewThatMayServe(_ demandClass: Int, in pool: Int?) -> [UInt32]? {
+    let kind = classes[demandClass].kind
+    if kind < DemandClasses.comparedKinds { return nil }
+    return workerOffers.workers(for: classes.kind(kind), atMost: Self.fewOfAKind)?
+      .filter { takesWork($0) && belongs($0, to: pool) }
+  }
+  private static let fewOfAKind = 64
 
   private func bestStart(
     _ wanted: Handover, _ amounts: DemandAmounts, in index: WorkerIndex, _ steps: inout Int
@@ -131,9 +145,8 @@ extension Scheduler {
   ) -> UInt32 {
     let amounts = state.lineClass(demandClass).amounts
     let kind = classes[demandClass].kind
-    // Of other kinds the bits are a bound, and amounts of named resources are in no summary.
-    let isExact =
-      kind < DemandClasses.exactKinds && classes[demandClass].demandClass.demand.custom.isEmpty
+    // Of other kinds the bits are a bound.
+    let isExact = kind < DemandClasses.exactKinds
     return index.count(
       &steps,
       decides: { summary in

@@ -39,6 +39,8 @@ struct WorkerConversation: Watchable {
   var servedBits: UInt64 = 0
   /// The bits of the kinds that it may serve.
   var kindBits: UInt64 = 0
+  /// What the kinds that it serves want of named resources; one entry for each that wants any.
+  var namedWants: [NamedWant] = []
   /// The classes whose type it had announced but did not know, by number, with their serial.
   var lacks: [Int: UInt64] = [:] { didSet { fittingChanges &+= 1 } }
   /// Counts the changes of what decides which classes fit.

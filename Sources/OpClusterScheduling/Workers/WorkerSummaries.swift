@@ -66,7 +66,7 @@ extension Scheduler {
     summary.fitting.changes = conversations[worker].fittingChanges
     let free = free(worker)
     summary.score = score(of: worker, free)
-    summary.free = DemandAmounts(free, kinds: kinds)
+    summary.free = DemandAmounts(free, kinds: kindsWithRoom(worker, free))
     // Nothing waits there, so that it may keep its room for something that does not fit yet (S47).
     if workers[worker].assigned == 0 {
       summary.mayReserve = free.cpus > .zero

@@ -26,7 +26,7 @@ extension Command {
         .unreachable, code: "unreachable",
         "no coordinator is configured, and none of yours is running on this machine",
         hint: "start one with 'opbatch up', or name one with --coordinator or "
-          + ClusterAddress.variable)
+          + "\(ClusterAddress.variable); one that serves with a --state of its own has to be named")
     }
     return try await connect(to: address)
   }

@@ -57,8 +57,7 @@ struct Up: Command {
       try BackgroundCluster.show(running, console)
       return .success
     }
-    // A start that takes longer has mostly failed, and its log says why.
-    let deadline = global.timeout?.duration ?? .seconds(15)
+    let deadline = global.timeout?.duration
     let cluster = try await BackgroundCluster.start(
       workers: workers, offer: try offer(), deadline: deadline)
     try BackgroundCluster.show(cluster, console)

@@ -28,6 +28,10 @@ enum CoreDimension: String, CaseIterable {
   case idle
   /// Machines that are all busy, and operations that wait.
   case busy
+  /// Machines with free cpus whose only token is in use, and operations that wait for one.
+  case tokens
+  /// Operations that lost their machine, and wait for busy ones.
+  case lost
   /// Machines that have left.
   case gone
 
@@ -36,9 +40,9 @@ enum CoreDimension: String, CaseIterable {
     switch self {
     case .operations, .parked: 1_000_000
     case .templates: Limits.templatesPerGraph
-    case .graphs, .ended, .demands, .unplaceable, .gone: 100_000
+    case .graphs, .ended, .demands, .unplaceable, .lost, .gone: 100_000
     case .queues, .lines, .pools: 90_000
-    case .idle, .busy: Limits.workers - 8
+    case .idle, .busy, .tokens: Limits.workers - 8
     }
   }
 
@@ -97,6 +101,8 @@ enum CoreDimension: String, CaseIterable {
       addMachines(count, &world)
       // Enough for all rounds of all events, whatever the machines prefetch.
       _ = world.submit(graph([array("a", 4 * count + 100_000)]))
+    case .tokens: addTokens(count, &world)
+    case .lost: addLost(count, &world)
     case .gone:
       for at in 0..<count {
         world.leave(world.join("w\(at)", Resources(), types: [CoreWorld.worldType]))
@@ -105,9 +111,32 @@ enum CoreDimension: String, CaseIterable {
     return world
   }
 
+  private func addTokens(_ count: Int, _ world: inout CoreWorld) {
+    let token = Resources.NamedAmount(name: "token", amount: ResourceAmount(1))
+    var template = array("a", count + 1_000)
+    template.demand.cpus = ResourceAmount(1)
+    template.demand.custom = [token]
+    addMachines(count, cpus: 4, custom: [token], &world)
+    _ = world.submit(graph([template]))
+  }
+
+  /// One machine with all of an array is lost, while the others are busy.
+  private func addLost(_ count: Int, _ world: inout CoreWorld) {
+    let capacity = Resources(cpus: ResourceAmount(Int64(count)), memoryBytes: 1 << 40)
+    let large = world.join("large", capacity, types: [CoreWorld.worldType])
+    _ = world.submit(graph([array("a", count)]))
+    while world.machines[large]!.assigned.count < count { world.tick(after: .zero) }
+    addMachines(Self.few, &world)
+    _ = world.submit(graph([array("b", 10_000)]))
+    world.lose(large)
+  }
+
   /// Machines that run the operations of the world, and not those of `CoreEvent`.
-  private func addMachines(_ count: Int, _ world: inout CoreWorld) {
-    let capacity = Resources(cpus: ResourceAmount(1), memoryBytes: 1 << 40)
+  private func addMachines(
+    _ count: Int, cpus: Int = 1, custom: [Resources.NamedAmount] = [], _ world: inout CoreWorld
+  ) {
+    var capacity = Resources(cpus: ResourceAmount(Int64(cpus)), memoryBytes: 1 << 40)
+    capacity.custom = custom
     let labels = [Label(key: "world", value: "yes")]
     for at in 0..<count {
       _ = world.join("w\(at)", capacity, types: [CoreWorld.worldType], labels: labels)

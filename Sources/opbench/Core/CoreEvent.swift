@@ -11,6 +11,7 @@ enum CoreEvent: String, CaseIterable {
   case pool = "the same in a queue with a pool"
   case next = "an end, and the next one goes there"
   case tick = "a tick after 10 ms"
+  case snapshot = "a snapshot begins, then a graph of one operation"
   case machine = "a machine comes and goes"
   case queue = "a queue is made and removed"
   case limit = "the limit of a queue"
@@ -60,6 +61,8 @@ enum CoreEvent: String, CaseIterable {
       world.spent = .zero
       world.tick(after: .milliseconds(10))
       return world.spent
+    case .snapshot:
+      return run(graph([probe()]), &world) { $0.beginSnapshot() }
     case .machine:
       world.spent = .zero
       world.leave(world.join("other", Resources(), types: []))
@@ -133,10 +136,14 @@ enum CoreEvent: String, CaseIterable {
 
   // The probe has room for each of them at once, so that none of the events waits in line.
 
-  /// Submits a graph, lets the probe run it and counts all turns of it.
-  private func run(_ graph: GraphSubmission, _ world: inout CoreWorld) -> Duration? {
+  /// Submits a graph, lets the probe run it and counts all turns of it, and what is before.
+  private func run(
+    _ graph: GraphSubmission, _ world: inout CoreWorld,
+    after before: (inout CoreWorld) -> Void = { _ in }
+  ) -> Duration? {
     world.tick(after: .milliseconds(1))
     world.spent = .zero
+    before(&world)
     _ = world.submit(graph)
     return world.run(world.probe) > 0 ? world.spent : nil
   }

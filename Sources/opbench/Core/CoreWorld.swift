@@ -16,6 +16,7 @@ struct CoreWorld {
   }
 
   private(set) var scheduler = Scheduler()
+  private var image: ClusterImage?
   // Made once and used for each turn, as in the coordinator, so that its arrays keep their memory.
   // A turn that keeps no records: who measures has no journal.
   private var turn = SchedulingTurn(keepsRecords: false)
@@ -42,6 +43,15 @@ struct CoreWorld {
     probe = join(
       "probe", Resources(cpus: ResourceAmount(4), memoryBytes: 1 << 40), types: [Self.probeType],
       labels: [Label(key: "probe", value: "yes")])
+  }
+
+  /// Takes the state as a value, and has it until the next one, as the journal's thread does that
+  /// writes it.
+  mutating func beginSnapshot() {
+    image = nil
+    let start = ContinuousClock.now
+    image = scheduler.image
+    spent += ContinuousClock.now - start
   }
 
   /// One turn, as the coordinator's loop makes it. Counts the turn alone: what the machines make of
@@ -146,6 +156,17 @@ struct CoreWorld {
   mutating func leave(_ peer: UInt64) {
     send(peer, .goodbye(lastReport: machines[peer]?.reports ?? 0))
     machines[peer] = nil
+  }
+
+  /// A machine is silent until it counts as lost, while the others speak.
+  mutating func lose(_ peer: UInt64) {
+    machines[peer] = nil
+    let lease = Timing().lost
+    let end = now + lease + .seconds(1)
+    while now < end {
+      tick(after: .seconds(1))
+      for other in machines.keys.sorted() { run(other, atMost: 0) }
+    }
   }
 
   private mutating func send(_ peer: UInt64, _ message: WorkerMessage) {

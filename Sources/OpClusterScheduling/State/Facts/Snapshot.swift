@@ -5,13 +5,44 @@
 
 import DequeModule
 import HeapModule
-import OpClusterModel
+public import OpClusterModel
 
-extension ClusterState {
-  /// The facts from which `restore` makes this state again. Queues and workers come before the
-  /// graphs that refer to them. Costs every operation of every graph; the body takes it rarely (G9)
-  /// and writes it in slices.
-  func snapshot() -> [Record] {
+/// The durable state at one moment, as a value: making one costs nothing, for it shares what the
+/// state has. What changes afterwards is copied then, once, a registry or a page of it at a time.
+/// Any thread makes facts of it.
+public struct ClusterImage: Sendable {
+  /// A fact, or a living graph, which is two.
+  public enum Piece {
+    case record(Record)
+    case graph(UInt32)
+  }
+
+  private let counters: Counters
+  private let queues: WatchedRegistry<Queue>
+  private let workers: WatchedRegistry<WorkerRecord>
+  private let keys: SubmissionKeys
+  private let reusable: ReusableOutcomes
+  private let ended: [GraphID: EndedGraph]
+  private let endedOrder: Deque<GraphID>
+  private let graphs: Registry<Graph>
+
+  init(_ state: ClusterState) {
+    counters = state.counters
+    queues = state.queues
+    workers = state.workers
+    keys = state.keys
+    reusable = state.reusable
+    ended = state.ended
+    endedOrder = state.endedOrder
+    graphs = state.graphs
+  }
+
+  /// All facts from which a restore makes the state again.
+  var records: [Record] { pieces.flatMap { records(of: $0) } }
+
+  /// In the order of a restore: queues and workers come before the graphs that refer to them. Costs
+  /// all but the operations of graphs.
+  public var pieces: [Piece] {
     var records: [Record] = [.restoredCounters(counters)]
     for number in queues.numbers {
       records.append(.queueCreated(QueueID(number), queues[number].settings))
@@ -39,44 +70,40 @@ extension ClusterState {
     for graph in endedOrder {
       if let ending = ended[graph] { records.append(.restoredEnding(ending)) }
     }
-    for number in graphs.numbers {
-      let graph = graphs[number]
-      records.append(
-        .submitted(
-          graph.id, submission(of: graph), fingerprint: graph.fingerprint, at: graph.submittedAt))
-      records.append(.restoredGraph(state(of: graph)))
-    }
+    var pieces = records.map { Piece.record($0) }
+    pieces += graphs.numbers.map { .graph($0) }
     // Again at the end: `place` counts graphs and places on from the counters at the front.
-    records.append(.restoredCounters(counters))
-    return records
+    pieces.append(.record(.restoredCounters(counters)))
+    return pieces
   }
 
-  /// Restores the state of a snapshot. The state must be empty; call it before any replay. The
-  /// facts must be those of `snapshot`, in its order; no event is told. Costs what the snapshot
-  /// holds, and a logarithm for each operation in line.
-  mutating func restore(_ records: [Record], commit: CommitIndex) {
-    var turn = SchedulingTurn()
-    turn.isReplay = true
-    for record in records {
-      switch record {
-      case .submitted(let id, let submission, let fingerprint, let at):
-        var plan = GraphPlan(submission, pageBits: pageBits, demandsAtOnce: .max)
-        place(&plan, as: id, submission, fingerprint, at)
-      case .queueCreated(let id, let settings):
-        if id != .main {
-          addQueue(id, settings, owner: nil)
-        } else {
-          changeQueue(id, settings, into: &turn)
-        }
-      // The other facts of a snapshot mean the same as live.
-      default: apply(record, into: &turn)
-      }
+  /// Costs the operations of a graph.
+  public func records(of piece: Piece) -> [Record] {
+    switch piece {
+    case .record(let record): return [record]
+    case .graph(let number):
+      let graph = graphs[number]
+      return [
+        .submitted(
+          graph.id, submission(of: graph), fingerprint: graph.fingerprint, at: graph.submittedAt),
+        .restoredGraph(state(of: graph)),
+      ]
     }
-    rebuild()
-    // After `rebuild`, since applying the facts above has drawn places and events.
-    for case .restoredCounters(let values) in records { counters = values }
-    lastCommit = commit
   }
+
+  /// The operations of a graph, and the bytes that somebody brought with it. Costs its stages, and
+  /// what it keeps of its operations.
+  public func size(of graph: UInt32) -> (operations: Int, bytes: Int) {
+    let graph = graphs[graph]
+    var bytes = 0
+    for stage in graph.stages {
+      bytes += stage.template.payload.count + stage.template.elementArguments.bytes.count
+    }
+    for output in graph.outputs.values { bytes += output.count }
+    for blocks in graph.addedBlocks.values { bytes += blocks.count }
+    return (Int(graph.operationCount), bytes)
+  }
+
 
   /// The submission with the current names of its queues. A restore resolves queues by name, and a
   /// queue may have been renamed since the submission.
@@ -168,6 +195,35 @@ extension ClusterState {
       state.enqueuedIn.append(
         GraphState.QueueEntry(index: index, queue: entry.queue, place: entry.place))
     }
+  }
+}
+
+extension ClusterState {
+  /// Restores the state of a snapshot. The state must be empty; call it before any replay. The
+  /// facts must be those of `snapshot`, in its order; no event is told. Costs what the snapshot
+  /// holds, and a logarithm for each operation in line.
+  mutating func restore(_ records: [Record], commit: CommitIndex) {
+    var turn = SchedulingTurn()
+    turn.isReplay = true
+    for record in records {
+      switch record {
+      case .submitted(let id, let submission, let fingerprint, let at):
+        var plan = GraphPlan(submission, pageBits: pageBits, demandsAtOnce: .max)
+        place(&plan, as: id, submission, fingerprint, at)
+      case .queueCreated(let id, let settings):
+        if id != .main {
+          addQueue(id, settings, owner: nil)
+        } else {
+          changeQueue(id, settings, into: &turn)
+        }
+      // The other facts of a snapshot mean the same as live.
+      default: apply(record, into: &turn)
+      }
+    }
+    rebuild()
+    // After `rebuild`, since applying the facts above has drawn places and events.
+    for case .restoredCounters(let values) in records { counters = values }
+    lastCommit = commit
   }
 
   /// Sets the cells of a graph that `place` has just made. A column of another length than the
