@@ -405,7 +405,8 @@ let package = Package(
         "OpClusterExecution", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
         "OpClusterProcesses",
         "OpClusterModel",
-      ]),
+      ],
+      exclude: ["Interpreters"]),
     // What the documentation shows, compiled and run.
     .executableTarget(
       name: "DocumentationWorker", dependencies: ["OpClusterServing"],

@@ -37,8 +37,24 @@ extension Scheduler {
   /// while ends are pending, which it would not name.
   public func snapshot() -> [Record] { image.records }
 
-  /// The durable state at this moment. Constant time.
-  public var image: ClusterImage { ClusterImage(state) }
+  /// The durable state at this moment. Costs the living graphs, and not their operations.
+  public var image: ClusterImage { ClusterImage(state, graphs: state.graphs.copied()) }
+
+  /// Begins to take the durable state of this moment as a value, which turns that follow do not
+  /// change. Constant time.
+  public mutating func beginImage() {
+    partialImage = ClusterImage(state, graphs: RegistryCopy())
+    state.graphs.beginCopy()
+  }
+
+  /// Goes on with the image that was begun; call it once a turn. The image when it is whole, else
+  /// nil. Costs a few hundred living graphs, and not their operations.
+  public mutating func continueImage() -> ClusterImage? {
+    guard let graphs = state.graphs.takePartOfCopy(), var image = partialImage else { return nil }
+    partialImage = nil
+    image.graphs = graphs
+    return image
+  }
 
   private mutating func follow(_ records: [Record]) {
     var turn = SchedulingTurn()

@@ -56,6 +56,8 @@ public struct Scheduler: Sendable {
   var eligibleWorkers: [Int: EligibleWorkers] = [:]
   /// Workers whose welcome may wait for the disk.
   var welcomedWorkers: [UInt32] = []
+  /// An earlier state without its graphs, while these are copied.
+  var partialImage: ClusterImage?
   /// The workers that were told of each living graph.
   var toldWorkers = ToldWorkers()
   var backoffs: Heap<Backoff> = []

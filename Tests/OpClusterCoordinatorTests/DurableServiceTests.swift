@@ -121,6 +121,22 @@ import Testing
     #expect(try view(TestClient(service)) == before)
   }
 
+  /// More graphs than one turn copies are in a snapshot, and were taken while others came.
+  @Test(.checks("G9")) func manyGraphsAreCopiedOverTurns() throws {
+    let folder = try TestFolder()
+    var service = try Service(.disk, in: folder) { $0.snapshotTurns = 3 }
+    let client = try TestClient(service)
+    var held = arrayGraph("held", 2)
+    held.isSuspended = true
+    for _ in 0..<1_000 { _ = try client.submit(held) }
+    let before = try view(client)
+    service.stop()
+    let snapshot = try JournalTools.read(folder: "\(folder.path)/state") { $0.snapshotSequence }
+    #expect(try #require(snapshot) > 512)
+    service = try Service(.disk, in: folder)
+    #expect(try view(TestClient(service)) == before)
+  }
+
   /// What ended can be asked for in full: rows, attempts, reasons, sentences, filters, pages.
   @Test func historyAnswers() throws {
     let service = try Service(.disk, in: TestFolder())

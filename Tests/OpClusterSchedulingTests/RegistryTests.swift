@@ -57,4 +57,38 @@ import Testing
     #expect(registry[1].name == 1)
     #expect(registry[100_000].name == 100_000)
   }
+
+  /// The copy has what was there when it began, whatever comes, changes and goes while it is taken.
+  @Test(.checks("G4"), arguments: 0..<40) func aCopyIsOfOneMoment(seed: UInt64) {
+    var chance = Seeded(state: seed)
+    var registry = Registry<Thing>()
+    var last: UInt32 = 0
+    func add(_ count: Int) {
+      for _ in 0..<count {
+        last += 1 + UInt32(chance.below(3))
+        registry.insert(Thing(name: last), number: last)
+      }
+    }
+    add(chance.below(3_000))
+    // Slots that are free when the copy begins, and are used again.
+    for number in registry.numbers where chance.chance(20) { registry.remove(number) }
+    let before = Dictionary(uniqueKeysWithValues: registry.numbers.map { ($0, registry[$0].name) })
+    registry.beginCopy()
+    let leaving = [0, 30, 100][chance.below(3)]
+    var turns = 0
+    var whole: RegistryCopy<Thing>?
+    while whole == nil {
+      for number in registry.numbers {
+        if chance.chance(5) { registry[number].name += 1_000_000 }
+        if chance.chance(leaving) { registry.remove(number) }
+      }
+      add(chance.below(400))
+      whole = registry.takePartOfCopy()
+      turns += 1
+    }
+    #expect(whole?.numbers == before.keys.sorted())
+    for (number, name) in before { #expect(whole?[number].name == name) }
+    #expect(turns <= 1 + 3_000 / RegistryCopy<Thing>.slotsOfPart)
+    #expect(registry.takePartOfCopy() == nil)
+  }
 }

@@ -115,4 +115,35 @@ import Testing
     #expect(world.endings.count == 1)
     #expect(world.brokenInvariant == nil)
   }
+
+  // Graphs start, end, come and are cancelled while the state of an earlier turn is copied.
+  @Test(.checks("G4")) func anImageIsOfOneMoment() {
+    var world = World()
+    world.join("a")
+    for at in 0..<600 {
+      var submission = graph(["x", "y"], [("x", "y")])
+      submission.templates[0].isHeld = at % 3 == 0
+      world.ask(.submit(submission))
+    }
+    let before = world.scheduler.snapshot()
+    world.scheduler.beginImage()
+    var image: ClusterImage?
+    var turns: UInt32 = 0
+    while image == nil {
+      turns += 1
+      for dispatch in world.workers[0].assigned {
+        world.start(0, dispatch.attempt.operation)
+        world.end(0, dispatch.attempt.operation)
+      }
+      world.report(0)
+      let cancelled = Selection.graph(GraphID(turns * 3 + 300))
+      world.ask(.cancel(.selection(cancelled), reason: "", grace: nil))
+      world.ask(.submit(graph(["new"])))
+      image = world.scheduler.continueImage()
+    }
+    #expect(turns > 1)
+    #expect(image?.records == before)
+    #expect(world.scheduler.snapshot() != before)
+    #expect(world.scheduler.continueImage() == nil)
+  }
 }

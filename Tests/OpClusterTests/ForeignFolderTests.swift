@@ -334,10 +334,8 @@ import Testing
     #expect(EmbeddedCluster.Settings().deadline == Limits.localStart)
     try await Lodging.with { lodging in
       let worker = "\(lodging.folder)/worker"
-      #expect(
-        FileManager.default.createFile(
-          atPath: worker, contents: Data("#!/bin/sh\nexec sleep 1000\n".utf8),
-          attributes: [.posixPermissions: 0o700]))
+      try RealCluster.write("#!/bin/sh\nexec sleep 1000\n", to: "\(worker).text")
+      try await makeExecutable(worker, from: "\(worker).text")
       do {
         let cluster = try await EmbeddedCluster.start(
           EmbeddedCluster.Settings(

@@ -130,10 +130,8 @@ private final class PythonWorker {
   /// What it said before it could begin is told, with what to do about it.
   @Test func aMissingPackageIsNamed() throws {
     let python = try PythonWorker()
-    let script = "\(python.worker.folder)/python"
-    try Folders.makeFile(
-      script, with: Array("#!/bin/sh\necho \"No module named 'opcluster'\" >&2; exit 1\n".utf8))
-    #expect(unsafe chmod(script, 0o755) == 0)
+    let folder = #filePath.split(separator: "/").dropLast().joined(separator: "/")
+    let script = "/\(folder)/Interpreters/without-package"
     let result = try python.call(python.object(interpreter: script))
     #expect(result.diagnostic.contains("No module named 'opcluster'"), "\(result.diagnostic)")
     #expect(result.diagnostic.contains("install the package 'opcluster' for \(script)"))

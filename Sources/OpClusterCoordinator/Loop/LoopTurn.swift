@@ -143,6 +143,7 @@ extension CoordinatorLoop {
       moment = min(moment, now + (isAnybodyHeardNext ? .zero : CoordinatorLimits.retryPause))
     }
     if !isStalled, work.hasQuestions { moment = min(moment, now) }
+    if commits.image != nil { moment = min(moment, now) }
     if let feed = watch.service?.nextFeed { moment = min(moment, Instant(nanoseconds: feed)) }
     do throws(SystemError) {
       _ = try wakeups.poller.wait(until: moment.nanoseconds)

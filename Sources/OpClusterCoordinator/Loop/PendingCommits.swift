@@ -12,6 +12,8 @@ struct PendingCommits {
   /// The turn for which the journal had no room.
   var unappended: JournalTurn?
   var snapshots: SnapshotPolicy
+  /// The commit of the state that the scheduler copies for a snapshot.
+  var image: CommitIndex?
   /// Removed graphs whose attempts the journal must still delete, with the commits that must be
   /// durable first.
   var forgetting: Deque<(commit: UInt64, graph: GraphID)> = []

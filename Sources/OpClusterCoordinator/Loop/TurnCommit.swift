@@ -148,22 +148,27 @@ extension CoordinatorLoop {
 
   // MARK: - Snapshots
 
-  /// Takes the state as a value; the journal's thread makes facts of it, encodes and writes them
-  /// part by part.
+  /// Takes the state as a value, in as many turns as its graphs need; the journal's thread makes
+  /// facts of it, encodes and writes them part by part.
   func considerSnapshot() {
-    // Not before removed graphs are deleted: after a snapshot nothing records that they must be.
-    // Nor before pending ends are followed, which a snapshot does not name.
-    guard commits.snapshots.isDue, commits.unappended == nil, !commits.isClosed,
-      commits.forgetting.isEmpty, !scheduler.hasPendingEnds
-    else { return }
-    let image = scheduler.image
-    let size = SnapshotSize()
-    let answer = commits.journal.snapshot(through: scheduler.lastCommit.number) {
-      SnapshotParts(image, size)
+    if commits.image == nil, isSnapshotDue {
+      scheduler.beginImage()
+      commits.image = scheduler.lastCommit
     }
+    guard let commit = commits.image, let image = scheduler.continueImage() else { return }
+    commits.image = nil
+    let size = SnapshotSize()
+    let answer = commits.journal.snapshot(through: commit.number) { SnapshotParts(image, size) }
     guard answer == .accepted else { return }
     commits.snapshots.began(size)
-    logger.debug("snapshot begun", metadata: ["commit": "\(scheduler.lastCommit.number)"])
+    logger.debug("snapshot begun", metadata: ["commit": "\(commit.number)"])
+  }
+
+  private var isSnapshotDue: Bool {
+    // Not before removed graphs are deleted: after a snapshot nothing records that they must be.
+    // Nor before pending ends are followed, which a snapshot does not name.
+    commits.snapshots.isDue && commits.unappended == nil && !commits.isClosed
+      && commits.forgetting.isEmpty && !scheduler.hasPendingEnds
   }
 
   /// Drops the oldest rows of the event log and of the attempts beyond their limits.

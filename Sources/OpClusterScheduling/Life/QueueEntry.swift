@@ -83,7 +83,7 @@ extension ClusterState {
       return nil
     }
     steps += operations.count
-    let entry = QueueEntry(of: operations, into: queue, self)
+    let entry = EntryOrder(of: operations, into: queue, self)
     var search = DependentSearch(self) { entry.contains($0) }
     defer { steps += search.steps }
     for id in operations.reversed() {
@@ -122,7 +122,7 @@ extension ClusterState {
 }
 
 /// Operations on their way into a queue, in order.
-private struct QueueEntry {
+private struct EntryOrder {
   private struct Place {
     var standing: QueueStanding
     /// The last barrier before it.

@@ -12,7 +12,7 @@ protocol Blankable: Sendable {
 }
 
 struct Registry<Element: Blankable>: Sendable {
-  private struct Entry: Sendable {
+  struct Entry: Sendable {
     var number: UInt32
     /// −1 if the element was removed.
     var slot: Int32
@@ -26,6 +26,8 @@ struct Registry<Element: Blankable>: Sendable {
   /// Ascending. The first is present; others may be removed, but not many more than are present.
   private var entries: Deque<Entry> = []
   private(set) var count = 0
+  /// What is taken of the elements of an earlier moment, until it is whole.
+  private var copy: RegistryCopy<Element>?
 
   /// The number of entries, including removed elements, for tests.
   var entryCount: Int { entries.count }
@@ -69,13 +71,20 @@ struct Registry<Element: Blankable>: Sendable {
   /// their own copy the whole element and allocate memory, whichever field is read.
   subscript(number: UInt32) -> Element {
     @inline(__always) _read { yield slots[knownSlot(number)] }
-    @inline(__always) _modify { yield &slots[knownSlot(number)] }
+    @inline(__always) _modify {
+      let slot = knownSlot(number)
+      if isCopying { keepForCopy(slot) }
+      yield &slots[slot]
+    }
   }
 
   /// The element of a known slot.
   subscript(slot slot: Int) -> Element {
     @inline(__always) _read { yield slots[slot] }
-    @inline(__always) _modify { yield &slots[slot] }
+    @inline(__always) _modify {
+      if isCopying { keepForCopy(slot) }
+      yield &slots[slot]
+    }
   }
 
   /// The slot of an element, which must exist; valid until an element is added or removed. Only the
@@ -128,6 +137,7 @@ struct Registry<Element: Blankable>: Sendable {
       preconditionFailure("no element \(number)")
     }
     let slot = entries[at].slot
+    if isCopying { keepForCopy(Int(slot)) }
     var taken = Element.blank
     swap(&taken, &slots[Int(slot)])
     freeSlots.append(slot)
@@ -152,6 +162,35 @@ struct Registry<Element: Blankable>: Sendable {
   }
 
   private static var freedPerTurn: Int { 1_024 }
+
+  // MARK: - Copies
+
+  private var isCopying: Bool { @inline(__always) get { copy != nil } }
+
+  @inline(never)
+  private mutating func keepForCopy(_ slot: Int) { copy?.keep(slot, of: slots) }
+
+  /// Begins a copy of all elements as they are now; gives an unfinished one up. Constant time.
+  mutating func beginCopy() { copy = RegistryCopy(entries, slotCount: slots.count) }
+
+  /// Goes on with the copy: the elements of the moment at which it began, when it is whole. Nil
+  /// before, and if none has begun. Costs the elements of a part.
+  mutating func takePartOfCopy() -> RegistryCopy<Element>? {
+    if copy?.isWhole == false { copy?.copyPart(of: slots) }
+    guard copy?.isWhole == true else { return nil }
+    let whole = copy
+    copy = nil
+    return whole
+  }
+
+  /// A copy in one piece. Costs all elements.
+  func copied() -> RegistryCopy<Element> {
+    var whole = RegistryCopy<Element>(entries, slotCount: slots.count)
+    while !whole.isWhole { whole.copyPart(of: slots) }
+    return whole
+  }
+
+  // MARK: - Numbers
 
   /// Calls `body` with every number, ascending, while it returns true; with the numbers above
   /// `last`, if it is given, which a binary search finds.

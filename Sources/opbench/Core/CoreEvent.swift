@@ -62,6 +62,7 @@ enum CoreEvent: String, CaseIterable {
       world.tick(after: .milliseconds(10))
       return world.spent
     case .snapshot:
+      defer { world.endSnapshot() }
       return run(graph([probe()]), &world) { $0.beginSnapshot() }
     case .machine:
       world.spent = .zero

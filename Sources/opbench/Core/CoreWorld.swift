@@ -45,14 +45,17 @@ struct CoreWorld {
       labels: [Label(key: "probe", value: "yes")])
   }
 
-  /// Takes the state as a value, and has it until the next one, as the journal's thread does that
-  /// writes it.
+  /// Begins to take the state as a value, and has it until the next one, as the journal's thread
+  /// does that writes it.
   mutating func beginSnapshot() {
     image = nil
     let start = ContinuousClock.now
-    image = scheduler.image
+    scheduler.beginImage()
     spent += ContinuousClock.now - start
   }
+
+  /// What is left of the snapshot would add to the turns of other events.
+  mutating func endSnapshot() { while image == nil { image = scheduler.continueImage() } }
 
   /// One turn, as the coordinator's loop makes it. Counts the turn alone: what the machines make of
   /// its effects is not the coordinator's cost.
@@ -64,6 +67,7 @@ struct CoreWorld {
       at: now, wall: WallTime(milliseconds: 1_700_000_000_000 + now.nanoseconds / 1_000_000))
     body(&scheduler, &turn)
     scheduler.close(&turn)
+    if let whole = scheduler.continueImage() { image = whole }
     let length = ContinuousClock.now - start
     spent += length
     longestTurn = max(longestTurn, length)

@@ -7,9 +7,9 @@ import DequeModule
 import HeapModule
 public import OpClusterModel
 
-/// The durable state at one moment, as a value: making one costs nothing, for it shares what the
-/// state has. What changes afterwards is copied then, once, a registry or a page of it at a time.
-/// Any thread makes facts of it.
+/// The durable state at one moment, as a value. It shares what the state has; what changes
+/// afterwards is copied then, once, a table or a page of it at a time. The living graphs, which are
+/// many and large, are copied one by one. Any thread makes facts of it.
 public struct ClusterImage: Sendable {
   /// A fact, or a living graph, which is two.
   public enum Piece {
@@ -24,9 +24,11 @@ public struct ClusterImage: Sendable {
   private let reusable: ReusableOutcomes
   private let ended: [GraphID: EndedGraph]
   private let endedOrder: Deque<GraphID>
-  private let graphs: Registry<Graph>
+  /// All of them, in the end.
+  var graphs: RegistryCopy<Graph>
 
-  init(_ state: ClusterState) {
+  init(_ state: ClusterState, graphs: RegistryCopy<Graph>) {
+    self.graphs = graphs
     counters = state.counters
     queues = state.queues
     workers = state.workers
@@ -34,7 +36,6 @@ public struct ClusterImage: Sendable {
     reusable = state.reusable
     ended = state.ended
     endedOrder = state.endedOrder
-    graphs = state.graphs
   }
 
   /// All facts from which a restore makes the state again.
@@ -103,7 +104,6 @@ public struct ClusterImage: Sendable {
     for blocks in graph.addedBlocks.values { bytes += blocks.count }
     return (Int(graph.operationCount), bytes)
   }
-
 
   /// The submission with the current names of its queues. A restore resolves queues by name, and a
   /// queue may have been renamed since the submission.
