@@ -88,7 +88,7 @@ import Testing
     }
     #expect(whole?.numbers == before.keys.sorted())
     for (number, name) in before { #expect(whole?[number].name == name) }
-    #expect(turns <= 1 + 3_000 / RegistryCopy<Thing>.slotsOfPart)
+    #expect(turns <= 1 + 3_000 / RegistryCopy<Thing>.elementsOfPart)
     #expect(registry.takePartOfCopy() == nil)
   }
 }

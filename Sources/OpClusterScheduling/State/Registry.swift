@@ -12,10 +12,22 @@ protocol Blankable: Sendable {
 }
 
 struct Registry<Element: Blankable>: Sendable {
-  struct Entry: Sendable {
+  private struct Entry: Sendable {
     var number: UInt32
-    /// −1 if the element was removed.
-    var slot: Int32
+    /// Negative if the element was removed, or is to be copied before it changes: what looks for
+    /// an element often need not ask for the two.
+    private(set) var code: Int32
+
+    init(number: UInt32, slot: Int32) { (self.number, code) = (number, slot) }
+
+    var isRemoved: Bool { code == -1 }
+    var isCopiedFirst: Bool { code < -1 }
+    /// The slot of an element that is there.
+    var slot: Int { Int(isCopiedFirst ? -2 - code : code) }
+
+    mutating func remove() { code = -1 }
+    mutating func copyFirst() { if code >= 0 { code = -2 - code } }
+    mutating func noteCopy() { if isCopiedFirst { code = -2 - code } }
   }
 
   private var slots: [Element] = []
@@ -26,8 +38,9 @@ struct Registry<Element: Blankable>: Sendable {
   /// Ascending. The first is present; others may be removed, but not many more than are present.
   private var entries: Deque<Entry> = []
   private(set) var count = 0
-  /// What is taken of the elements of an earlier moment, until it is whole.
-  private var copy: RegistryCopy<Element>?
+  /// The elements of an earlier moment, while they are copied; else empty. An array is one word,
+  /// and views have copies of this value.
+  private var copies: [RegistryCopy<Element>] = []
 
   /// The number of entries, including removed elements, for tests.
   var entryCount: Int { entries.count }
@@ -35,8 +48,7 @@ struct Registry<Element: Blankable>: Sendable {
   @inline(__always)
   private func slot(_ number: UInt32) -> Int? {
     guard let at = position(of: number) else { return nil }
-    let slot = entries[at].slot
-    return slot < 0 ? nil : Int(slot)
+    return entries[at].isRemoved ? nil : entries[at].slot
   }
 
   /// Found at once if no number is missing between it and the first or the last.
@@ -71,20 +83,14 @@ struct Registry<Element: Blankable>: Sendable {
   /// their own copy the whole element and allocate memory, whichever field is read.
   subscript(number: UInt32) -> Element {
     @inline(__always) _read { yield slots[knownSlot(number)] }
-    @inline(__always) _modify {
-      let slot = knownSlot(number)
-      if isCopying { keepForCopy(slot) }
-      yield &slots[slot]
-    }
+    @inline(__always) _modify { yield &slots[slotToChange(number)] }
   }
 
-  /// The element of a known slot.
+  /// The element of a known slot. While a copy is taken, `slotToChange` gives the slot of one that is
+  /// changed.
   subscript(slot slot: Int) -> Element {
     @inline(__always) _read { yield slots[slot] }
-    @inline(__always) _modify {
-      if isCopying { keepForCopy(slot) }
-      yield &slots[slot]
-    }
+    @inline(__always) _modify { yield &slots[slot] }
   }
 
   /// The slot of an element, which must exist; valid until an element is added or removed. Only the
@@ -95,10 +101,30 @@ struct Registry<Element: Blankable>: Sendable {
       let at = Int(number - first.number)
       if at < entries.count {
         let entry = entries[at]
-        if entry.number == number, entry.slot >= 0 { return Int(entry.slot) }
+        if entry.number == number, entry.code >= 0 { return Int(entry.code) }
       }
     }
     return distantSlot(number)
+  }
+
+  /// The same, of an element that is about to change.
+  @inline(__always)
+  mutating func slotToChange(_ number: UInt32) -> Int {
+    if let first = entries.first, number >= first.number {
+      let at = Int(number - first.number)
+      if at < entries.count {
+        let entry = entries[at]
+        if entry.number == number, entry.code >= 0 { return Int(entry.code) }
+      }
+    }
+    return distantSlotToChange(number)
+  }
+
+  @inline(never)
+  private mutating func distantSlotToChange(_ number: UInt32) -> Int {
+    let slot = distantSlot(number)
+    if !copies.isEmpty, let at = position(of: number) { keep(at) }
+    return slot
   }
 
   @inline(never)
@@ -133,19 +159,19 @@ struct Registry<Element: Blankable>: Sendable {
 
   /// Removes and returns an element, which must exist, without a copy.
   mutating func take(_ number: UInt32) -> Element {
-    guard let at = position(of: number), entries[at].slot >= 0 else {
+    guard let at = position(of: number), !entries[at].isRemoved else {
       preconditionFailure("no element \(number)")
     }
+    keep(at)
     let slot = entries[at].slot
-    if isCopying { keepForCopy(Int(slot)) }
     var taken = Element.blank
-    swap(&taken, &slots[Int(slot)])
-    freeSlots.append(slot)
-    entries[at].slot = -1
+    swap(&taken, &slots[slot])
+    freeSlots.append(Int32(slot))
+    entries[at].remove()
     count -= 1
-    while let first = entries.first, first.slot < 0 { entries.removeFirst() }
+    while let first = entries.first, first.isRemoved { entries.removeFirst() }
     // Amortised: at least as many elements were removed as are moved now.
-    if entries.count > 2 * count + Self.fewEntries { entries.removeAll { $0.slot < 0 } }
+    if entries.count > 2 * count + Self.fewEntries { entries.removeAll(where: \.isRemoved) }
     if count == 0, retired.isEmpty {
       retired = slots
       (slots, freeSlots) = ([], [])
@@ -165,28 +191,39 @@ struct Registry<Element: Blankable>: Sendable {
 
   // MARK: - Copies
 
-  private var isCopying: Bool { @inline(__always) get { copy != nil } }
+  /// Copies an element first that is about to change or to leave.
+  private mutating func keep(_ at: Int) {
+    guard entries[at].isCopiedFirst else { return }
+    copies[0].keep(slots[entries[at].slot], number: entries[at].number)
+    entries[at].noteCopy()
+  }
 
-  @inline(never)
-  private mutating func keepForCopy(_ slot: Int) { copy?.keep(slot, of: slots) }
-
-  /// Begins a copy of all elements as they are now; gives an unfinished one up. Constant time.
-  mutating func beginCopy() { copy = RegistryCopy(entries, slotCount: slots.count) }
+  /// Begins a copy of all elements as they are now; there must be none that is not whole. Costs a
+  /// few nanoseconds an element.
+  mutating func beginCopy() {
+    precondition(copies.isEmpty, "one copy at a time")
+    copies.append(RegistryCopy(numbers: numbers))
+    for at in entries.indices { entries[at].copyFirst() }
+  }
 
   /// Goes on with the copy: the elements of the moment at which it began, when it is whole. Nil
   /// before, and if none has begun. Costs the elements of a part.
   mutating func takePartOfCopy() -> RegistryCopy<Element>? {
-    if copy?.isWhole == false { copy?.copyPart(of: slots) }
-    guard copy?.isWhole == true else { return nil }
-    let whole = copy
-    copy = nil
-    return whole
+    guard var whole = copies.popLast() else { return nil }
+    whole.addPart { number in
+      guard let at = position(of: number) else { preconditionFailure("no element \(number)") }
+      entries[at].noteCopy()
+      return slots[entries[at].slot]
+    }
+    if whole.isWhole { return whole }
+    copies.append(whole)
+    return nil
   }
 
   /// A copy in one piece. Costs all elements.
   func copied() -> RegistryCopy<Element> {
-    var whole = RegistryCopy<Element>(entries, slotCount: slots.count)
-    while !whole.isWhole { whole.copyPart(of: slots) }
+    var whole = RegistryCopy<Element>(numbers: numbers)
+    while !whole.isWhole { whole.addPart { self[$0] } }
     return whole
   }
 
@@ -198,7 +235,7 @@ struct Registry<Element: Blankable>: Sendable {
   func forEachNumber(after last: UInt32? = nil, _ body: (UInt32) -> Bool) {
     var at = last.map { firstPosition(above: $0) } ?? 0
     while at < entries.count {
-      if entries[at].slot >= 0, !body(entries[at].number) { return }
+      if !entries[at].isRemoved, !body(entries[at].number) { return }
       at += 1
     }
   }
@@ -208,7 +245,7 @@ struct Registry<Element: Blankable>: Sendable {
     var at = firstPosition(above: limit)
     while at > 0 {
       at -= 1
-      if entries[at].slot >= 0 { return entries[at].number }
+      if !entries[at].isRemoved { return entries[at].number }
     }
     return nil
   }
@@ -235,11 +272,14 @@ struct Registry<Element: Blankable>: Sendable {
 
   /// Numbers in ascending order.
   var numbers: [UInt32] {
-    entries.compactMap { $0.slot < 0 ? nil : $0.number }
+    var found: [UInt32] = []
+    found.reserveCapacity(count)
+    for entry in entries where !entry.isRemoved { found.append(entry.number) }
+    return found
   }
 
   /// The lowest number that is wanted. Costs those up to it.
   func firstNumber(where isWanted: (UInt32) -> Bool) -> UInt32? {
-    entries.first { $0.slot >= 0 && isWanted($0.number) }?.number
+    entries.first { !$0.isRemoved && isWanted($0.number) }?.number
   }
 }

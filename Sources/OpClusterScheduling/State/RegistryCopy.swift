@@ -3,60 +3,45 @@
 // graphs. An element that is about to change is copied by itself instead, and the others follow a
 // few at a time.
 
-import DequeModule
-
 struct RegistryCopy<Element: Blankable>: Sendable {
-  private var entries: Deque<Registry<Element>.Entry> = []
-  private var slotCount = 0
-  /// The first slots, a part after the other.
+  /// Of all elements, ascending.
+  let numbers: [UInt32]
+  /// The elements of the first numbers.
   private var parts: [[Element]] = []
-  /// Elements of later slots, which were about to change.
-  private var early: [Int: Element] = [:]
+  /// Elements of later numbers, which were about to change.
+  private var early: [UInt32: Element] = [:]
 
-  /// Has no elements, and all of them.
-  init() {}
+  /// Has no elements yet.
+  init(numbers: [UInt32]) { self.numbers = numbers }
 
-  /// Constant time. Nothing is copied yet.
-  init(_ entries: Deque<Registry<Element>.Entry>, slotCount: Int) {
-    self.entries = entries
-    self.slotCount = slotCount
-  }
+  static var elementsOfPart: Int { 256 }
 
-  static var slotsOfPart: Int { 256 }
+  private var copied: Int { parts.count * Self.elementsOfPart }
+  var isWhole: Bool { copied >= numbers.count }
 
-  private var nextSlot: Int { parts.count * Self.slotsOfPart }
-  var isWhole: Bool { nextSlot >= slotCount }
+  /// Takes an element before its turn.
+  mutating func keep(_ element: Element, number: UInt32) { early[number] = element }
 
-  /// Copies an element that is about to change or to leave. A slot that was free is copied too, and
-  /// nobody looks it up.
-  mutating func keep(_ slot: Int, of slots: [Element]) {
-    if slot < nextSlot || slot >= slotCount || early[slot] != nil { return }
-    early[slot] = slots[slot]
-  }
-
-  /// Copies the next elements. Costs `slotsOfPart`.
-  mutating func copyPart(of slots: [Element]) {
-    let end = min(nextSlot + Self.slotsOfPart, slotCount)
+  /// Takes the next elements. Costs `elementsOfPart`.
+  ///
+  /// - Parameter element: Has those that were not taken early.
+  mutating func addPart(of element: (UInt32) -> Element) {
+    if isWhole { return }
+    let end = min(copied + Self.elementsOfPart, numbers.count)
     parts.append(
-      (nextSlot..<end).map { slot in
-        if !early.isEmpty, let element = early.removeValue(forKey: slot) { return element }
-        // The registry may have given its slots up, when all that it had was taken out.
-        return slot < slots.count ? slots[slot] : .blank
+      numbers[copied..<end].map { number in
+        early.removeValue(forKey: number) ?? element(number)
       })
   }
 
-  /// Numbers in ascending order.
-  var numbers: [UInt32] { entries.compactMap { $0.slot < 0 ? nil : $0.number } }
-
   /// The element, which must exist. Costs a binary search.
   subscript(number: UInt32) -> Element {
-    var (low, high) = (0, entries.count)
+    var (low, high) = (0, numbers.count)
     while low < high {
       let middle = (low + high) / 2
-      if entries[middle].number < number { low = middle + 1 } else { high = middle }
+      if numbers[middle] < number { low = middle + 1 } else { high = middle }
     }
-    precondition(low < entries.count && entries[low].number == number, "no element \(number)")
-    let slot = Int(entries[low].slot)
-    return parts[slot / Self.slotsOfPart][slot % Self.slotsOfPart]
+    precondition(low < numbers.count && numbers[low] == number, "no element \(number)")
+    return parts[low / Self.elementsOfPart][low % Self.elementsOfPart]
   }
 }
