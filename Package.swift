@@ -531,7 +531,8 @@ let package = Package(
       dependencies: [
         "OpCluster", "OpClusterClient", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
         "OpClusterModel",
-      ]),
+      ],
+      exclude: ["Programs"]),
   ],
   swiftLanguageModes: [.v6],
   cLanguageStandard: .gnu17

@@ -20,19 +20,17 @@ struct ClusterLaunch {
 
   /// Starts a coordinator, then workers, and waits until they have joined.
   mutating func start(
-    workers: Int, offer: SharedOffer, workerExecutable: String? = nil, deadline: Duration
+    workers: Int, offer: SharedOffer, coordinatorExecutable: String? = nil,
+    workerExecutable: String? = nil, deadline: Duration
   ) async throws(ClientError) -> ClusterConnection {
-    let end = ContinuousClock().now + deadline
-    let coordinator = try ClusterFolder.executable("opcoord")
-    let worker =
-      if let workerExecutable { try ClusterFolder.checked(workerExecutable) } else {
-        try ClusterFolder.executable("opworker")
-      }
+    let time = Time(length: deadline)
+    let coordinator = try Self.executable(coordinatorExecutable, else: "opcoord")
+    let worker = try Self.executable(workerExecutable, else: "opworker")
     try launch(
       coordinator, name: "opcoord",
       ["--client", folder.clientAddress, "--worker", folder.workerAddress, "--state", state]
         + keys)
-    let connection = try await connect(before: end)
+    let connection = try await connect(within: time)
     let (processors, gpus) = (ClusterFolder.processors, ClusterFolder.gpus)
     // An embedded coordinator that has gone does not come back.
     var patience: [String] = []
@@ -47,8 +45,30 @@ struct ClusterLaunch {
           + offer.flags(
             of: number - 1, among: workers, processors: processors, foundGPUs: gpus) + patience)
     }
-    try await awaitWorkers(workers, connection, before: end)
+    try await awaitWorkers(workers, connection, within: time)
     return connection
+  }
+
+  /// The time for the whole start.
+  private struct Time {
+    let length: Duration
+    private let end: ContinuousClock.Instant
+
+    init(length: Duration) {
+      self.length = length
+      end = ContinuousClock().now + length
+    }
+
+    var rest: Duration { end - ContinuousClock().now }
+    var isOver: Bool { rest <= .zero }
+    var shown: String { "\(length.components.seconds) s" }
+  }
+
+  private static func executable(
+    _ named: String?, else name: String
+  ) throws(ClientError) -> String {
+    if let named { return try ClusterFolder.checked(named) }
+    return try ClusterFolder.executable(name)
   }
 
   private var keys: [String] { folder.keys.map { ["--keys", $0] } ?? [] }
@@ -67,40 +87,42 @@ struct ClusterLaunch {
   }
 
   private func connect(
-    before end: ContinuousClock.Instant
+    within time: Time
   ) async throws(ClientError) -> ClusterConnection {
     while true {
       do throws(ClientError) {
         return try await ClusterConnection.connect(to: folder.clientAddress, keys: folder.keys)
       } catch {
         // The coordinator makes the keys at its start.
-        guard error.kind == .unreachable || error.kind == .badConfiguration,
-          ContinuousClock().now < end
-        else { throw error }
+        guard error.kind == .unreachable || error.kind == .badConfiguration else { throw error }
         try checkAlive()
+        if time.isOver { throw late("the coordinator", "did not listen", "opcoord", time) }
         try await pause()
       }
     }
   }
 
   private func awaitWorkers(
-    _ count: Int, _ connection: ClusterConnection, before end: ContinuousClock.Instant
+    _ count: Int, _ connection: ClusterConnection, within time: Time
   ) async throws(ClientError) {
     while true {
       if case .workers(let rows) = try await connection.request(
-        .workers, timeout: max(.seconds(1), end - ContinuousClock().now)),
+        .workers, timeout: max(.seconds(1), time.rest)),
         rows.count(where: { $0.state == .connected }) >= count
       {
         return
       }
       try checkAlive()
-      guard ContinuousClock().now < end else {
-        throw ClientError(
-          .unreachable, "the workers of the local cluster did not join in time",
-          hint: .text(folder.endOfLog(of: "opworker-1")))
-      }
+      if time.isOver { throw late("the workers", "did not join", "opworker-1", time) }
       try await pause()
     }
+  }
+
+  /// Daemons that live and are not ready when the time is over; their log may say why.
+  private func late(_ who: String, _ lack: String, _ log: String, _ time: Time) -> ClientError {
+    ClientError(
+      .unreachable, "\(who) of the local cluster \(lack) within \(time.shown)",
+      hint: .text(folder.endOfLog(of: log)))
   }
 
   /// Throws if a daemon has ended.

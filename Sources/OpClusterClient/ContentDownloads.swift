@@ -94,18 +94,17 @@ final class ContentDownloads: Sendable {
   }
 
   /// Fetches a content from those who have it; `data` finds it then.
+  ///
+  /// - Returns: Why it was not fetched; nil: it was.
   func fetch(
     _ content: StoredContent, from sources: [ContentSource]
-  ) async throws(ClientError) {
+  ) async throws(ClientError) -> FetchFailure? {
     let slot = ReplySlot<FetchEnd>()
     waiting.add(slot, for: content.digest)
     guard fetcher.fetch(content, from: sources) else {
       throw ClientError(Refusal(.busy, "too many values are being fetched at once"))
     }
-    guard let failure = try await slot.value().failure else { return }
-    throw ClientError(
-      .unreachable, "the value of \(content.size) bytes was not fetched: \(failure)",
-      hint: "look at the network between here and the workers")
+    return try await slot.value().failure
   }
 }
 

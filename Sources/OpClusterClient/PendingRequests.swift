@@ -330,7 +330,7 @@ extension ClientRequest {
     switch self {
     case .submit(let submission): !submission.key.text.isEmpty
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers,
-      .configuration, .ping, .log, .locate, .place, .reusable:
+      .configuration, .ping, .log, .locate, .place, .bring, .reusable:
       true
     case .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,

@@ -2,6 +2,7 @@
 
 public import FoundationEssentials
 public import OpClusterModel
+import OpClusterTransfer
 
 extension ClusterConnection {
   /// The bytes of a content that an output names, mapped and not copied. They are fetched from a
@@ -48,11 +49,28 @@ extension ClusterConnection {
       uniquingKeysWith: { first, _ in first })
   }
 
+  /// Fetches a content from a worker that has it. Where none of them is reached, as behind a
+  /// firewall, another one is given a copy, and it is fetched from there.
   private func bring(
     _ content: StoredContent, to downloads: ContentDownloads
   ) async throws(ClientError) {
-    let reply = try await request(.locate([content.digest], reader: asker))
-    guard case .located(let holders) = reply else {
+    var known = try await located(.locate([content.digest], reader: asker), content)
+    var unreached: Set<String> = []
+    while let failure = try await downloads.fetch(content, from: known.sources) {
+      let error = ClientError(
+        .unreachable, "the value of \(content.size) bytes was not fetched: \(failure)",
+        hint: "look at the network between here and the workers")
+      let names = known.sources.map(\.worker)
+      guard failure == .unreachable, !unreached.isSuperset(of: names) else { throw error }
+      unreached.formUnion(names)
+      known = try await brought(content, unreached, error)
+    }
+  }
+
+  private func located(
+    _ request: ClientRequest, _ content: StoredContent
+  ) async throws(ClientError) -> ContentHolders {
+    guard case .located(let holders) = try await self.request(request) else {
       throw ClientError(.protocolViolation, "the coordinator answered something else")
     }
     guard let known = holders.first(where: { $0.digest == content.digest }) else {
@@ -61,6 +79,39 @@ extension ClusterConnection {
           .expired, "no connected worker has the \(content.size) bytes any more",
           hint: "wait until their worker is back, or run the operation again"))
     }
-    try await downloads.fetch(content, from: known.sources)
+    return known
+  }
+
+  /// Waits until another worker has a content, as long as a copy may take.
+  ///
+  /// - Throws: The error of the fetch, if this does not lead to another worker either.
+  private func brought(
+    _ content: StoredContent, _ unreached: Set<String>, _ failed: ClientError
+  ) async throws(ClientError) -> ContentHolders {
+    let patience =
+      Limits.copyPatience + .seconds(content.size / Limits.leastBytesPerSecondOfCopy)
+    let end = ContinuousClock().now + .nanoseconds(patience.nanoseconds)
+    var pause = Duration.milliseconds(100)
+    while ContinuousClock().now < end {
+      do throws(ClientError) {
+        let known = try await located(
+          .bring(content, unreached: unreached.sorted(), reader: asker), content)
+        if !known.sources.isEmpty { return known }
+      } catch {
+        guard case .refused(let refusal) = error.kind, refusal.code != .expired else { throw error }
+        // There may be no other store, or this key may only read.
+        if refusal.code != .busy {
+          throw ClientError(
+            failed.kind, "\(failed.message); \(refusal.message)", hint: failed.hint)
+        }
+      }
+      do {
+        try await Task.sleep(for: pause)
+      } catch {
+        throw ClientError(.cancelled, "the fetch was cancelled")
+      }
+      pause = min(pause * 2, .seconds(2))
+    }
+    throw failed
   }
 }

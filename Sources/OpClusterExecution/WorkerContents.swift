@@ -46,6 +46,11 @@ struct WorkerContents: Sendable {
     undelivered = []
     newlyUnreached = []
     letGo = []
+    // An order to copy does not outlive its conversation.
+    for digest in unreached.keys where fetches[digest]?.isEmpty != false {
+      unreached[digest] = nil
+      _ = endFetch(digest)
+    }
     guard areTold else { return }
     newlyUnreached = unreached.values.map(\.content)
       .sorted { $0.content.digest < $1.content.digest }
@@ -246,8 +251,8 @@ extension ExecutionCore {
     }
   }
 
-  /// None of those who have a content can be reached. Who waits for it goes on waiting: others may
-  /// bring it, to a worker that has a store.
+  /// None of those who have a content can be reached. Who waits for it goes on waiting, and so does
+  /// a copy that is to be made here: others may bring it, to a worker that has a store.
   mutating func noteUnreached(
     _ content: StoredContent, _ reason: String, at now: Instant,
     into effects: inout [ExecutionEffect]
@@ -255,13 +260,16 @@ extension ExecutionCore {
     guard mayStoreOutputs else {
       return missed(content, .cannotStart, reason, at: now, into: &effects)
     }
-    contents.endCopy(content.digest, hasCome: false)
-    let waiting = (contents.fetches[content.digest] ?? []).filter(waitsForContents)
-    if waiting.isEmpty {
-      _ = contents.endFetch(content.digest)
-    } else {
+    if isWanted(content.digest) {
       contents.addUnreached(content, reason)
+    } else {
+      _ = contents.endFetch(content.digest)
     }
+  }
+
+  /// Whether somebody here waits for it, or a copy was ordered.
+  private func isWanted(_ digest: ContentDigest) -> Bool {
+    contents.isCopied(digest) || contents.fetches[digest]?.contains(where: waitsForContents) == true
   }
 
   private mutating func fetch(
@@ -388,8 +396,10 @@ extension ExecutionCore {
       } else {
         _ = contents.endFetch(content.digest)
       }
-      if others.isEmpty { contents.endUnreached(content.digest) }
-      if !isWanted { effects.append(.dropFetch(content.digest)) }
+      if !isWanted {
+        contents.endUnreached(content.digest)
+        effects.append(.dropFetch(content.digest))
+      }
     }
   }
 

@@ -18,7 +18,7 @@ extension ClientRequest {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
       .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .place,
-      .reusable, .enrol:
+      .bring, .reusable, .enrol:
       false
     }
   }
@@ -40,7 +40,7 @@ extension ClientRequest {
       Refusal(.badRequest, "a local cluster has one observer; set it with observe(_:)")
     case .enrol:
       Refusal(.badRequest, "a local cluster knows no keys")
-    case .locate, .place:
+    case .locate, .place, .bring:
       Refusal(.badRequest, "a local cluster has no stores")
     case .log:
       Refusal(.noSuchLog, "a local cluster keeps no logs")

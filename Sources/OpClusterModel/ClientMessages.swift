@@ -57,6 +57,13 @@ public enum ClientRequest: Hashable, Sendable {
   ///
   /// - Parameter reader: The coordinator sets it; of a client only a local one's key counts.
   case locate([ContentDigest], reader: ContentAsker)
+  /// Where a content is that the asker reaches, as a reply to `locate`: another store gets a copy
+  /// if only the workers named have it. Without sources until it has; ask again.
+  ///
+  /// - Parameters:
+  ///   - unreached: The names of workers whose stores the asker could not connect to.
+  ///   - reader: The coordinator sets it; of a client only a local one's key counts.
+  case bring(StoredContent, unreached: [String], reader: ContentAsker)
   /// Where contents can be left that nobody has, at most `Limits.rowsPerReply`; the asker may write
   /// them there.
   ///

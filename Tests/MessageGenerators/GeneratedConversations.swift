@@ -248,10 +248,16 @@ extension MessageGenerator {
           writer: ContentAsker(key: source().key)))
     }
     if kind == 37 { return .request(RequestID(number()), .reusable(submission())) }
+    if kind == 38 {
+      return .request(
+        RequestID(number()),
+        .bring(
+          content(), unreached: many { $0.text() }, reader: ContentAsker(key: source().key)))
+    }
     if kind == 34 { return .request(RequestID(number()), .removeGraphs(many { $0.graph() })) }
     return .request(RequestID(number()), kind <= 17 ? steering(kind) : reading(kind))
   }
-  package static let clientMessageKinds = 38
+  package static let clientMessageKinds = 39
 
   private mutating func steering(_ kind: Int) -> ClientRequest {
     switch kind {

@@ -55,6 +55,26 @@ import Testing
     #expect(await eventually { daemon.endStatus == 0 })
   }
 
+  /// Its log is told, not that somebody should start what is being started.
+  @Test func aCoordinatorThatDoesNotListen() async throws {
+    let scratch = try Scratch()
+    var launch = ClusterLaunch(
+      folder: scratch.folder, state: scratch.folder.path + "/state", attachment: .lifeline)
+    let here = #filePath.split(separator: "/").dropLast().joined(separator: "/")
+    do throws(ClientError) {
+      _ = try await launch.start(
+        workers: 1, offer: SharedOffer(),
+        coordinatorExecutable: "/\(here)/Programs/lives-and-never-listens", deadline: .seconds(2))
+      Issue.record("it started")
+    } catch {
+      #expect(error.kind == .unreachable)
+      #expect(
+        error.message == "the coordinator of the local cluster did not listen within 2 s")
+      #expect("\(error)".contains("busy with its disk"), "\(error)")
+    }
+    await launch.end(grace: .seconds(5))
+  }
+
   @Test func asksBeforeItKills() async throws {
     let scratch = try Scratch()
     let polite = try scratch.start(

@@ -6,13 +6,15 @@ import OpClusterModel
 @testable import OpClusterCoordinator
 
 struct EverySaying {
+  static let content = StoredContent(
+    digest: ContentDigest(bytes: [UInt8](repeating: 9, count: 32))!, size: 9)
   /// The kinds, by name; the table of who may say them is `allowedTo`.
   enum Kind: String, CaseIterable {
     case workerHello, workerWord, clientHello
     case submit, enqueue, cancel, cancelQueue, suspendGraphs, createQueue, changeQueue, removeQueue
     case addDependency, removeDependency, setPriority, hold, setQueue, addBlocks, beginWait, endWait
     case drainWorker, resumeWorker, forgetWorker, removeGraphs, place
-    case reusable
+    case bring, reusable
     case graphs, operations, structure, explain, submission, queues, workers, configuration, ping
     case enrol, log, locate
     case subscribe, grantCredit, unsubscribe
@@ -33,7 +35,7 @@ struct EverySaying {
       [.observer, .submitter, .admin]
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
-      .beginWait, .endWait, .removeGraphs, .place, .reusable:
+      .beginWait, .endWait, .removeGraphs, .place, .bring, .reusable:
       [.submitter, .admin]
     case .drainWorker, .resumeWorker, .forgetWorker: [.admin]
     case .enrol: []
@@ -73,6 +75,7 @@ struct EverySaying {
     case .forgetWorker: .forgetWorker
     case .removeGraphs: .removeGraphs
     case .place: .place
+    case .bring: .bring
     case .reusable: .reusable
     case .graphs: .graphs
     case .operations: .operations
@@ -139,6 +142,7 @@ struct EverySaying {
       .log(AttemptSelection(operation: operation), .standardOutput, offset: 0, maximumBytes: 1)
     case .locate: .locate([], reader: ContentAsker())
     case .place: .place([], avoided: [], writer: ContentAsker())
+    case .bring: .bring(Self.content, unreached: [], reader: ContentAsker())
     case .reusable: .reusable(GraphSubmission(name: "g"))
     case .subscribe: .subscribe(EventSubscription(number: 1, selection: all))
     case .grantCredit: .grantCredit(subscription: 1, events: 1)

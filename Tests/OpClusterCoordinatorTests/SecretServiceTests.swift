@@ -51,9 +51,10 @@ import Testing
       .subscribe(EventSubscription(number: 1, selection: all, since: 0, backlogOnly: true)),
       .grantCredit(subscription: 1, events: 1_000), .unsubscribe(subscription: 1),
       .locate([], reader: ContentAsker()), .place([], avoided: [], writer: ContentAsker()),
+      .bring(EverySaying.content, unreached: [], reader: ContentAsker()),
     ]
     let kinds = Set(list.map { Self.kind($0) })
-    #expect(kinds == Set(0..<36), "not all kinds are asked")
+    #expect(kinds == Set(0..<37), "not all kinds are asked")
     return list
   }
 
@@ -95,7 +96,8 @@ import Testing
     case .removeGraphs: 33
     case .locate: 34
     case .place: 35
-    case .reusable: 36
+    case .bring: 36
+    case .reusable: 37
     }
   }
 

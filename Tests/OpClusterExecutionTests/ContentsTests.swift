@@ -154,6 +154,36 @@ import Testing
     #expect(rig.trace() == [])
   }
 
+  /// A copy is brought as well, whoever reads it here or does not.
+  @Test(.checks("S154"), arguments: ["brought", "by nobody", "read meanwhile", "anew"])
+  func aCopyWaitsForOthers(what: String) throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.order { $0.copies = [content] }
+    #expect(rig.trace() == ["fetch 10 from "])
+    rig.apply(.contentMissed(content, "they cannot be reached", .unreachable))
+    #expect(rig.trace() == ["report 2: ?10 "])
+    switch what {
+    case "brought":
+      rig.apply(.contentsGained([content]))
+      #expect(rig.trace() == ["report 3: +10 "])
+    case "by nobody":
+      rig.order { $0.unobtainable = [content.digest] }
+      #expect(rig.trace() == ["report 3: -01 "])
+    case "read meanwhile":
+      rig.order { $0.dispatches = [Self.dispatch(0, reading: [content])] }
+      rig.order { $0.recalls = [Rig.attempt(0)] }
+      _ = rig.trace()
+      #expect(rig.core.cannotReach(content.digest))
+      return
+    default:
+      rig.apply(.disconnected)
+      rig.welcome()
+      _ = rig.trace()
+    }
+    #expect(!rig.core.cannotReach(content.digest))
+  }
+
   /// A release that is obeyed between the making of a content and the word of it does not count.
   @Test func whatIsMadeAgainIsKept() throws {
     var rig = Self.rig()

@@ -407,6 +407,27 @@ import Testing
     }
   }
 
+  /// Nobody can connect to the store of the worker that has a file, as behind a firewall; it can
+  /// connect to others.
+  @Test(.checks("S154")) func aFileOfAClosedWorkerIsFetched() async throws {
+    try await Cluster.with(try shape(overTCP: false)) { cluster in
+      try write(
+        "version: 1\noperations: {a: {run: 'printf abc > f', outputs: {files: {f: f}}}}\n",
+        to: "\(cluster.folder)/graph.yaml")
+      let said = try await cluster.opbatch("submit", "--wait", "\(cluster.folder)/graph.yaml")
+      try #require(said.status == 0, "\(said.error)")
+      let listed = try await cluster.opbatch("files", "1", "-o", "json")
+      let holder = listed.output.contains("\"w1\"") ? "w1" : "w2"
+      let sockets = try FileManager.default.subpathsOfDirectory(atPath: cluster.folder)
+        .filter { $0.hasSuffix(".socket") && $0.contains(holder) }
+      try #require(sockets.count == 1, "\(sockets) of \(holder)")
+      try FileManager.default.removeItem(atPath: "\(cluster.folder)/\(sockets[0])")
+      let fetched = try await cluster.opbatch("fetch", "1/a", "-o", "\(cluster.folder)/fetched")
+      #expect(fetched.status == 0, "\(fetched.error)")
+      #expect(FileManager.default.contents(atPath: "\(cluster.folder)/fetched") == Data("abc".utf8))
+    }
+  }
+
   /// Stores that are too small, or switched off: an error that says so, and nothing is submitted.
   @Test(arguments: ["0", "1000"]) func nobodyTakesThem(store: String) async throws {
     var shape = try shape(overTCP: false)

@@ -166,7 +166,7 @@ extension CoordinatorLoop {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
       .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .locate,
-      .place, .reusable:
+      .place, .bring, .reusable:
       work.hasInput = true
       if var submission = prepared.take() {
         scheduler.handle(&submission, from: peer, request, into: &work.turn)

@@ -19,6 +19,8 @@ extension CoordinatorLoop {
   func owned(_ request: ClientRequest, by peer: PeerID) -> ClientRequest {
     switch request {
     case .locate(let digests, let reader): return .locate(digests, reader: owned(reader, by: peer))
+    case .bring(let content, let unreached, let reader):
+      return .bring(content, unreached: unreached, reader: owned(reader, by: peer))
     case .place(let contents, let avoided, let writer):
       return .place(contents, avoided: avoided, writer: owned(writer, by: peer))
     case .submit(let graph): return .submit(graph.owned(by: clients.peers[peer]?.principal.name))

@@ -63,7 +63,7 @@ extension ClientRequest {
     // Queues belong to steering: a program that submits creates queues and changes their limits.
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
-      .beginWait, .endWait, .removeGraphs, .place, .reusable:
+      .beginWait, .endWait, .removeGraphs, .place, .bring, .reusable:
       .steer
     case .drainWorker, .resumeWorker, .forgetWorker: .administer
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers,

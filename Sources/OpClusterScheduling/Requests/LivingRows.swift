@@ -36,7 +36,8 @@ extension Scheduler {
     case .configuration, .log, .subscribe, .grantCredit, .unsubscribe, .enrol, .submit, .reusable,
       .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue, .removeQueue,
       .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks, .beginWait,
-      .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .locate, .place:
+      .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .locate, .place,
+      .bring:
       break
     }
     throw Refusal(.badRequest, "this request is not for the scheduler")

@@ -41,7 +41,7 @@ package struct LivingSearch: Sendable {
       .grantCredit, .unsubscribe, .enrol, .submit, .reusable, .enqueue, .cancel, .cancelQueue,
       .suspendGraphs, .createQueue, .changeQueue, .removeQueue, .addDependency, .removeDependency,
       .setPriority, .hold, .setQueue, .addBlocks, .beginWait, .endWait, .drainWorker,
-      .resumeWorker, .forgetWorker, .removeGraphs, .locate, .place:
+      .resumeWorker, .forgetWorker, .removeGraphs, .locate, .place, .bring:
       return nil
     }
   }

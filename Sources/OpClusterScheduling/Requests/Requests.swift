@@ -94,6 +94,9 @@ extension Scheduler {
       return .now(try forget(name))
     case .locate(let digests, let reader):
       return .now(.located(locate(digests, for: reader, into: &turn)))
+    case .bring(let content, let unreached, let reader):
+      return .now(
+        .located(try bring(content, unreached: unreached, for: reader, into: &turn)))
     case .place(let contents, let avoided, let writer):
       return .now(try place(contents, avoided: avoided, for: writer, into: &turn))
     case .removeGraphs(let graphs):

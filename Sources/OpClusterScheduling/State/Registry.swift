@@ -86,8 +86,8 @@ struct Registry<Element: Blankable>: Sendable {
     @inline(__always) _modify { yield &slots[slotToChange(number)] }
   }
 
-  /// The element of a known slot. While a copy is taken, `slotToChange` gives the slot of one that is
-  /// changed.
+  /// The element of a known slot. While a copy is taken, `slotToChange` gives the slot of one that
+  /// changes.
   subscript(slot slot: Int) -> Element {
     @inline(__always) _read { yield slots[slot] }
     @inline(__always) _modify { yield &slots[slot] }

@@ -98,12 +98,18 @@ struct ContentCopies: Sendable {
   func workersThatRefused(_ digest: ContentDigest) -> Set<UInt32> { refused[digest] ?? [] }
 
   /// Goes on until it lies in so many stores, although nobody needs it any more: a result is to
-  /// outlive its graph.
-  mutating func last(_ content: StoredContent, copies: UInt8, _ now: Instant) {
-    guard lasting.count < Limits.lastingCopies else { return }
+  /// outlive its graph, or a client reaches none of the stores that have it. False: too many do.
+  @discardableResult
+  mutating func last(_ content: StoredContent, copies: UInt8, _ now: Instant) -> Bool {
+    guard lasting.count < Limits.lastingCopies || lasting[content.digest] != nil else {
+      return false
+    }
     lasting[content.digest] = (content.size, copies)
     look(at: content.digest, now)
+    return true
   }
+  /// It lies in so many.
+  mutating func endLasting(_ digest: ContentDigest) { lasting[digest] = nil }
   func lasting(_ digest: ContentDigest) -> (size: Int64, copies: UInt8)? { lasting[digest] }
 
   mutating func strand(_ digest: ContentDigest) {

@@ -177,14 +177,15 @@ extension Scheduler {
   }
 
   /// Tells some of the holders of a content that somebody may read it, and returns where they are.
-  private mutating func tellHolders(
+  mutating func tellHolders(
     of digest: ContentDigest, that reader: [UInt8], at worker: UInt32? = nil,
-    isNamed: Bool = false, into turn: inout SchedulingTurn
+    isNamed: Bool = false, except unreached: Set<String> = [], into turn: inout SchedulingTurn
   ) -> ContentHolders {
     var known = ContentHolders(digest: digest, sources: [])
     for number in holders.workers(with: digest)
     where isReadable(number) && known.sources.count < Limits.holdersTold {
       if let worker, !contentDeliveries.reaches(worker, number) { continue }
+      if !unreached.isEmpty, unreached.contains(workers[number].name) { continue }
       guard var source = conversations[number].store else { continue }
       if isNamed { source.worker = workers[number].name }
       known.sources.append(source)

@@ -66,6 +66,7 @@ extension Scheduler {
     if having.isEmpty { settleDraining(digest, into: &turn) }
     let isSettled = coming.isEmpty && (lacking <= 0 || having.isEmpty)
     if isSettled, !state.pins.contains(digest) { return contentCopies.forget(digest) }
+    if isSettled { contentCopies.endLasting(digest) }
     // Without a holder that can be reached there is nothing to copy; its return is told.
     guard lacking > 0, let source = having.first(where: { isReadable($0) }) else {
       if isHandedOver { contentCopies.look(at: digest, turn.now + Self.copyCheck) }

@@ -75,6 +75,13 @@ extension ClientRequest {
       proto.sizes = contents.map { UInt64(clamping: $0.size) }
       proto.avoided = avoided
       return .place(proto)
+    case .bring(let content, let unreached, let reader):
+      var proto = ProtoBringContent()
+      proto.key = data(reader.key)
+      proto.digest = column([content.digest])
+      proto.size = UInt64(clamping: content.size)
+      proto.unreached = unreached
+      return .bring(proto)
     case .removeGraphs(let graphs):
       var proto = ProtoRemoveGraphs()
       proto.graphs = graphs.map(\.number)
@@ -137,7 +144,7 @@ extension ClientRequest {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
       .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs,
-      .locate, .place, .reusable:
+      .locate, .place, .bring, .reusable:
       preconditionFailure("not a reading request: \(self)")
     }
   }
@@ -172,14 +179,16 @@ extension ClientRequest {
         try digests(proto.digests, Limits.rowsPerReply, "locate.digests"),
         reader: ContentAsker(key: try key(proto.key, "locate.key")))
     case .place(let proto):
-      try checkCount(proto.avoided.count, Limits.workers, "place.avoided")
-      var avoided: [String] = []
-      for name in proto.avoided {
-        avoided.append(try text(name, Limits.nameBytes, "place.avoided"))
-      }
       self = .place(
         try contents(proto.digests, proto.sizes, Limits.rowsPerReply, "place"),
-        avoided: avoided, writer: ContentAsker(key: try key(proto.key, "place.key")))
+        avoided: try Self.workerNames(proto.avoided, "place.avoided"),
+        writer: ContentAsker(key: try key(proto.key, "place.key")))
+    case .bring(let proto):
+      let brought = try contents(proto.digest, [proto.size], 1, "bring.digest")
+      guard let content = brought.first else { throw WireError("bring.digest", .outOfRange) }
+      self = .bring(
+        content, unreached: try Self.workerNames(proto.unreached, "bring.unreached"),
+        reader: ContentAsker(key: try key(proto.key, "bring.key")))
     case .removeGraphs(let proto):
       try checkCount(proto.graphs.count, Limits.graphsPerRemoval, "remove_graphs.graphs")
       self = .removeGraphs(proto.graphs.map { GraphID($0) })
@@ -191,6 +200,15 @@ extension ClientRequest {
         self = try ClientRequest(reading: body)
       }
     }
+  }
+
+  private static func workerNames(
+    _ names: [String], _ field: String
+  ) throws(WireError) -> [String] {
+    try checkCount(names.count, Limits.workers, field)
+    var checked: [String] = []
+    for name in names { checked.append(try text(name, Limits.nameBytes, field)) }
+    return checked
   }
 
   /// The limit of a page is taken as it is: the coordinator clamps it, and 0 asks for the most.
@@ -235,7 +253,7 @@ extension ClientRequest {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
       .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs,
-      .locate, .place, .reusable:
+      .locate, .place, .bring, .reusable:
       preconditionFailure("not a reading request")
     }
   }

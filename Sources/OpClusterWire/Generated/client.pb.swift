@@ -805,6 +805,14 @@ nonisolated struct ProtoRequest: Sendable {
     set {body = .reusable(newValue)}
   }
 
+  var bring: ProtoBringContent {
+    get {
+      if case .bring(let v)? = body {return v}
+      return ProtoBringContent()
+    }
+    set {body = .bring(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -853,6 +861,7 @@ nonisolated struct ProtoRequest: Sendable {
     case place(ProtoPlaceContents)
     /// What of it would not be done again; nothing is submitted.
     case reusable(ProtoSubmission)
+    case bring(ProtoBringContent)
 
   }
 
@@ -869,6 +878,29 @@ nonisolated struct ProtoLocateContents: Sendable {
   var digests: Data = Data()
 
   /// By which stores with keys shall know us, 32 bytes. Counts only without a key of the connection.
+  var key: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// Asks where a content is besides at the workers named, which whoever asks does not reach; it is
+/// copied to another one if nobody else has it, and is asked for again until a source is named.
+nonisolated struct ProtoBringContent: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 32 bytes.
+  var digest: Data = Data()
+
+  var size: UInt64 = 0
+
+  /// The names of workers.
+  var unreached: [String] = []
+
+  /// As in LocateContents.
   var key: Data = Data()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -3299,7 +3331,7 @@ nonisolated extension ProtoClientHello: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Request"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{3}resume_worker\0\u{3}forget_worker\0\u{3}remove_graphs\0\u{1}locate\0\u{1}place\0\u{1}reusable\0\u{c}'\u{19}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{3}resume_worker\0\u{3}forget_worker\0\u{3}remove_graphs\0\u{1}locate\0\u{1}place\0\u{1}reusable\0\u{1}bring\0\u{c}(\u{18}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3759,6 +3791,19 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
           self.body = .reusable(v)
         }
       }()
+      case 39: try {
+        var v: ProtoBringContent?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .bring(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .bring(v)
+        }
+      }()
       default: break
       }
     }
@@ -3921,6 +3966,10 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
       guard case .reusable(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 38)
     }()
+    case .bring?: try {
+      guard case .bring(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 39)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -3963,6 +4012,51 @@ nonisolated extension ProtoLocateContents: SwiftProtobuf.Message, SwiftProtobuf.
 
   static func ==(lhs: ProtoLocateContents, rhs: ProtoLocateContents) -> Bool {
     if lhs.digests != rhs.digests {return false}
+    if lhs.key != rhs.key {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoBringContent: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".BringContent"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}digest\0\u{1}size\0\u{1}unreached\0\u{1}key\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.digest) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.size) }()
+      case 3: try { try decoder.decodeRepeatedStringField(value: &self.unreached) }()
+      case 4: try { try decoder.decodeSingularBytesField(value: &self.key) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.digest.isEmpty {
+      try visitor.visitSingularBytesField(value: self.digest, fieldNumber: 1)
+    }
+    if self.size != 0 {
+      try visitor.visitSingularUInt64Field(value: self.size, fieldNumber: 2)
+    }
+    if !self.unreached.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.unreached, fieldNumber: 3)
+    }
+    if !self.key.isEmpty {
+      try visitor.visitSingularBytesField(value: self.key, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoBringContent, rhs: ProtoBringContent) -> Bool {
+    if lhs.digest != rhs.digest {return false}
+    if lhs.size != rhs.size {return false}
+    if lhs.unreached != rhs.unreached {return false}
     if lhs.key != rhs.key {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true

@@ -98,6 +98,18 @@ class BeginWait(_message.Message):
     queue: str
     def __init__(self, operation: _Optional[_Union[_submission_pb2.Operation, _Mapping]] = ..., operations: _Optional[_Union[_submission_pb2.Operations, _Mapping]] = ..., queue: _Optional[str] = ...) -> None: ...
 
+class BringContent(_message.Message):
+    __slots__ = ["digest", "key", "size", "unreached"]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    UNREACHED_FIELD_NUMBER: _ClassVar[int]
+    digest: bytes
+    key: bytes
+    size: int
+    unreached: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, digest: _Optional[bytes] = ..., size: _Optional[int] = ..., unreached: _Optional[_Iterable[str]] = ..., key: _Optional[bytes] = ...) -> None: ...
+
 class Cancel(_message.Message):
     __slots__ = ["grace_nanoseconds", "reason", "target"]
     GRACE_NANOSECONDS_FIELD_NUMBER: _ClassVar[int]
@@ -715,10 +727,11 @@ class Reply(_message.Message):
     def __init__(self, request: _Optional[int] = ..., refused: _Optional[_Union[_submission_pb2.Refusal, _Mapping]] = ..., accepted: _Optional[_Union[Accepted, _Mapping]] = ..., done: _Optional[int] = ..., cancelled: _Optional[_Union[Cancelled, _Mapping]] = ..., suspended: _Optional[_Union[_submission_pb2.Operations, _Mapping]] = ..., effect: bool = ..., graphs: _Optional[_Union[GraphRows, _Mapping]] = ..., operations: _Optional[_Union[OperationRows, _Mapping]] = ..., structure: _Optional[_Union[GraphStructure, _Mapping]] = ..., explanations: _Optional[_Union[Explanations, _Mapping]] = ..., queues: _Optional[_Union[QueueRows, _Mapping]] = ..., workers: _Optional[_Union[WorkerRows, _Mapping]] = ..., configuration: _Optional[_Union[Configuration, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., log: _Optional[_Union[_submission_pb2.LogChunk, _Mapping]] = ..., subscribed: _Optional[int] = ..., changed: _Optional[_Union[Changed, _Mapping]] = ..., submission: _Optional[_Union[SubmittedGraph, _Mapping]] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., located: _Optional[_Union[_worker_pb2.ContentHolders, _Mapping]] = ..., placed: _Optional[_Union[_worker_pb2.ContentHolders, _Mapping]] = ..., reusable: _Optional[_Union[Reusable, _Mapping]] = ...) -> None: ...
 
 class Request(_message.Message):
-    __slots__ = ["add_blocks", "add_dependency", "begin_wait", "cancel", "cancel_queue", "change_queue", "configuration", "create_queue", "drain_worker", "end_wait", "enqueue", "enrol", "explain", "forget_worker", "grant_credit", "graphs", "hold", "locate", "log", "number", "operations", "ping", "place", "queues", "remove_dependency", "remove_graphs", "remove_queue", "resume_worker", "reusable", "set_priority", "set_queue", "structure", "submission", "submit", "subscribe", "suspend_graphs", "unsubscribe", "workers"]
+    __slots__ = ["add_blocks", "add_dependency", "begin_wait", "bring", "cancel", "cancel_queue", "change_queue", "configuration", "create_queue", "drain_worker", "end_wait", "enqueue", "enrol", "explain", "forget_worker", "grant_credit", "graphs", "hold", "locate", "log", "number", "operations", "ping", "place", "queues", "remove_dependency", "remove_graphs", "remove_queue", "resume_worker", "reusable", "set_priority", "set_queue", "structure", "submission", "submit", "subscribe", "suspend_graphs", "unsubscribe", "workers"]
     ADD_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     ADD_DEPENDENCY_FIELD_NUMBER: _ClassVar[int]
     BEGIN_WAIT_FIELD_NUMBER: _ClassVar[int]
+    BRING_FIELD_NUMBER: _ClassVar[int]
     CANCEL_FIELD_NUMBER: _ClassVar[int]
     CANCEL_QUEUE_FIELD_NUMBER: _ClassVar[int]
     CHANGE_QUEUE_FIELD_NUMBER: _ClassVar[int]
@@ -757,6 +770,7 @@ class Request(_message.Message):
     add_blocks: AddBlocks
     add_dependency: Dependency
     begin_wait: BeginWait
+    bring: BringContent
     cancel: Cancel
     cancel_queue: CancelQueue
     change_queue: ChangeQueue
@@ -792,7 +806,7 @@ class Request(_message.Message):
     suspend_graphs: SuspendGraphs
     unsubscribe: int
     workers: Nothing
-    def __init__(self, number: _Optional[int] = ..., submit: _Optional[_Union[_submission_pb2.Submission, _Mapping]] = ..., enqueue: _Optional[_Union[Enqueue, _Mapping]] = ..., cancel: _Optional[_Union[Cancel, _Mapping]] = ..., cancel_queue: _Optional[_Union[CancelQueue, _Mapping]] = ..., suspend_graphs: _Optional[_Union[SuspendGraphs, _Mapping]] = ..., create_queue: _Optional[_Union[_submission_pb2.QueueSettings, _Mapping]] = ..., change_queue: _Optional[_Union[ChangeQueue, _Mapping]] = ..., remove_queue: _Optional[str] = ..., add_dependency: _Optional[_Union[Dependency, _Mapping]] = ..., remove_dependency: _Optional[_Union[Dependency, _Mapping]] = ..., set_priority: _Optional[_Union[SetPriority, _Mapping]] = ..., drain_worker: _Optional[str] = ..., graphs: _Optional[_Union[ReadGraphs, _Mapping]] = ..., operations: _Optional[_Union[ReadOperations, _Mapping]] = ..., structure: _Optional[_Union[Selection, _Mapping]] = ..., explain: _Optional[_Union[Selection, _Mapping]] = ..., queues: _Optional[_Union[ReadQueues, _Mapping]] = ..., workers: _Optional[_Union[Nothing, _Mapping]] = ..., configuration: _Optional[_Union[Nothing, _Mapping]] = ..., ping: _Optional[_Union[Nothing, _Mapping]] = ..., log: _Optional[_Union[ReadLog, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., grant_credit: _Optional[_Union[GrantCredit, _Mapping]] = ..., unsubscribe: _Optional[int] = ..., hold: _Optional[_Union[Hold, _Mapping]] = ..., set_queue: _Optional[_Union[SetQueue, _Mapping]] = ..., add_blocks: _Optional[_Union[AddBlocks, _Mapping]] = ..., begin_wait: _Optional[_Union[BeginWait, _Mapping]] = ..., end_wait: _Optional[_Union[_submission_pb2.Operation, _Mapping]] = ..., submission: _Optional[int] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., resume_worker: _Optional[str] = ..., forget_worker: _Optional[str] = ..., remove_graphs: _Optional[_Union[RemoveGraphs, _Mapping]] = ..., locate: _Optional[_Union[LocateContents, _Mapping]] = ..., place: _Optional[_Union[PlaceContents, _Mapping]] = ..., reusable: _Optional[_Union[_submission_pb2.Submission, _Mapping]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., submit: _Optional[_Union[_submission_pb2.Submission, _Mapping]] = ..., enqueue: _Optional[_Union[Enqueue, _Mapping]] = ..., cancel: _Optional[_Union[Cancel, _Mapping]] = ..., cancel_queue: _Optional[_Union[CancelQueue, _Mapping]] = ..., suspend_graphs: _Optional[_Union[SuspendGraphs, _Mapping]] = ..., create_queue: _Optional[_Union[_submission_pb2.QueueSettings, _Mapping]] = ..., change_queue: _Optional[_Union[ChangeQueue, _Mapping]] = ..., remove_queue: _Optional[str] = ..., add_dependency: _Optional[_Union[Dependency, _Mapping]] = ..., remove_dependency: _Optional[_Union[Dependency, _Mapping]] = ..., set_priority: _Optional[_Union[SetPriority, _Mapping]] = ..., drain_worker: _Optional[str] = ..., graphs: _Optional[_Union[ReadGraphs, _Mapping]] = ..., operations: _Optional[_Union[ReadOperations, _Mapping]] = ..., structure: _Optional[_Union[Selection, _Mapping]] = ..., explain: _Optional[_Union[Selection, _Mapping]] = ..., queues: _Optional[_Union[ReadQueues, _Mapping]] = ..., workers: _Optional[_Union[Nothing, _Mapping]] = ..., configuration: _Optional[_Union[Nothing, _Mapping]] = ..., ping: _Optional[_Union[Nothing, _Mapping]] = ..., log: _Optional[_Union[ReadLog, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., grant_credit: _Optional[_Union[GrantCredit, _Mapping]] = ..., unsubscribe: _Optional[int] = ..., hold: _Optional[_Union[Hold, _Mapping]] = ..., set_queue: _Optional[_Union[SetQueue, _Mapping]] = ..., add_blocks: _Optional[_Union[AddBlocks, _Mapping]] = ..., begin_wait: _Optional[_Union[BeginWait, _Mapping]] = ..., end_wait: _Optional[_Union[_submission_pb2.Operation, _Mapping]] = ..., submission: _Optional[int] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., resume_worker: _Optional[str] = ..., forget_worker: _Optional[str] = ..., remove_graphs: _Optional[_Union[RemoveGraphs, _Mapping]] = ..., locate: _Optional[_Union[LocateContents, _Mapping]] = ..., place: _Optional[_Union[PlaceContents, _Mapping]] = ..., reusable: _Optional[_Union[_submission_pb2.Submission, _Mapping]] = ..., bring: _Optional[_Union[BringContent, _Mapping]] = ...) -> None: ...
 
 class Reusable(_message.Message):
     __slots__ = ["reused", "skipped"]

@@ -120,7 +120,7 @@ private struct Looking: Sendable {
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
       .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .place,
-      .reusable, .enrol:
+      .bring, .reusable, .enrol:
       true
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers,
       .configuration, .ping, .log, .locate, .subscribe, .grantCredit, .unsubscribe:
