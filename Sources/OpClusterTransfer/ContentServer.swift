@@ -21,13 +21,13 @@ package final class ContentServer: Sendable {
   ///
   /// - Parameters:
   ///   - keys: Our own key, by which readers over TCP know us; nil: there is no TCP.
-  ///   - bytesPerSecond: What it sends at most; nil: as much as it can.
+  ///   - allowance: What it sends at most, together with whoever has it as well.
   ///   - left: Called on the server's thread for each content that somebody has left in the store;
   ///     it has to stay there.
   /// - Throws: What binding answered.
   package init(
     _ store: ContentStore, at endpoint: Endpoint, keys: KeyPair?, logger: Logger,
-    bytesPerSecond: Int64? = nil,
+    allowance: SharedSendAllowance = .init(),
     left: @escaping @Sendable (StoredContent) -> Void = { _ in }
   ) throws(SystemError) {
     let orders = try Mailbox<ServerOrder>(capacity: Self.waitingOrders)
@@ -38,7 +38,7 @@ package final class ContentServer: Sendable {
     thread = try startThread(name: "contents", takesSignals: false) {
       do throws(SystemError) {
         let loop = try ServerLoop(
-          store, at: endpoint, keys, domain: domain, orders, logger, bytesPerSecond, left)
+          store, at: endpoint, keys, domain: domain, orders, logger, allowance, left)
         opening.succeed(loop.endpoint)
         loop.run()
       } catch {

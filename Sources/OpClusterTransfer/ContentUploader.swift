@@ -53,14 +53,14 @@ package final class ContentUploader: Sendable {
   /// - Parameters:
   ///   - keys: Our own key; nil where there is no TCP.
   ///   - patience: A store from which nothing comes for so long is given up.
-  ///   - bytesPerSecond: What it sends at most; nil: as much as there is.
+  ///   - allowance: What it sends at most, together with whoever has it as well.
   ///   - sent: Called on its thread with bytes that have been sent, or need not be; negative: they
   ///     will be sent again.
   ///   - ended: Called once, on its thread, with those that were not left.
   /// - Throws: If there is no room for a thread.
   package init(
     _ files: [LocalFile], to store: ContentSource, keys: KeyPair?,
-    patience: OpClusterModel.Span = .seconds(20), bytesPerSecond: Int64? = nil,
+    patience: OpClusterModel.Span = .seconds(20), allowance: SharedSendAllowance = .init(),
     sent: @escaping @Sendable (Int64) -> Void,
     ended: @escaping @Sendable ([LocalFile: UploadFailure]) -> Void
   ) throws(SystemError) {
@@ -69,7 +69,7 @@ package final class ContentUploader: Sendable {
     _ = try startThread(name: "uploader", takesSignals: false) {
       ended(
         UploaderLoop(
-          files, store, keys, orders, patience, bytesPerSecond: bytesPerSecond, sent
+          files, store, keys, orders, patience, allowance, sent
         ).run())
     }
   }

@@ -1,6 +1,29 @@
-// How many bytes a store may send now, if its network is limited. A value; time is an argument.
+// How many bytes a store may send now, if its network is limited. Time is an argument.
 
 import OpClusterModel
+import OpClusterSystem
+import Synchronization
+
+/// The allowance of a store for all that it sends: to those who read from it, and to other stores.
+/// Any thread. Whoever waits for it looks again when it opens, since another may have taken it.
+package final class SharedSendAllowance: Sendable {
+  private let allowance: Mutex<SendAllowance>
+
+  /// - Parameter bytesPerSecond: nil: as many as there are.
+  package init(bytesPerSecond: Int64? = nil) {
+    let now = Instant(nanoseconds: MonotonicClock.now())
+    allowance = Mutex(SendAllowance(rate: bytesPerSecond, at: now))
+  }
+
+  func isOpen(at now: Instant) -> Bool {
+    allowance.withLock {
+      $0.pass(now)
+      return $0.isOpen
+    }
+  }
+  func take(_ count: Int) { allowance.withLock { $0.take(count) } }
+  func opens(after now: Instant) -> Instant { allowance.withLock { $0.opens(after: now) } }
+}
 
 /// An allowance that grows with time, up to what one second brings.
 struct SendAllowance: Sendable {

@@ -23,7 +23,7 @@ final class ServerLoop {
   private var writeGrants = ContentGrants()
   private var transfers = ServedTransfers()
   private var uploads = Uploads()
-  private var allowance: SendAllowance
+  private let allowance: SharedSendAllowance
   private let left: @Sendable (StoredContent) -> Void
   /// Answers that a connection did not take yet, in order: none may get lost, since a writer waits
   /// for each.
@@ -36,13 +36,12 @@ final class ServerLoop {
 
   init(
     _ store: ContentStore, at endpoint: Endpoint, _ keys: KeyPair?, domain: String,
-    _ orders: Mailbox<ServerOrder>, _ logger: Logger, _ bytesPerSecond: Int64?,
+    _ orders: Mailbox<ServerOrder>, _ logger: Logger, _ allowance: SharedSendAllowance,
     _ left: @escaping @Sendable (StoredContent) -> Void
   ) throws(SystemError) {
     self.store = store
     self.left = left
-    allowance = SendAllowance(
-      rate: bytesPerSecond, at: Instant(nanoseconds: MonotonicClock.now()))
+    self.allowance = allowance
     self.orders = orders
     self.logger = logger
     gate = keys == nil ? nil : try Gate(domain: domain) { _ in false }
@@ -308,8 +307,7 @@ final class ServerLoop {
 
   private func sendPieces() {
     transfers.retry()
-    allowance.pass(now)
-    for _ in 0..<Self.piecesPerTurn where allowance.isOpen {
+    for _ in 0..<Self.piecesPerTurn where allowance.isOpen(at: now) {
       guard let piece = transfers.nextPiece() else { return }
       send(piece)
     }

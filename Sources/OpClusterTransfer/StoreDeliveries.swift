@@ -20,7 +20,7 @@ package final class StoreDeliveries: Sendable {
 
   private let store: ContentStore
   private let keys: KeyPair?
-  private let bytesPerSecond: Int64?
+  private let allowance: SharedSendAllowance
   private let patience: OpClusterModel.Span
   private let failed: Failed
   private let work = Mutex(Work())
@@ -30,16 +30,15 @@ package final class StoreDeliveries: Sendable {
 
   /// - Parameters:
   ///   - keys: Our own key; nil where there is no TCP.
-  ///   - bytesPerSecond: What is sent at most; then to one store at a time. nil: as much as there
-  ///     is.
+  ///   - allowance: What is sent at most, together with whoever has it as well.
   ///   - patience: A store that is not reached for so long is given up.
   package init(
-    from store: ContentStore, keys: KeyPair?, bytesPerSecond: Int64?,
+    from store: ContentStore, keys: KeyPair?, allowance: SharedSendAllowance,
     patience: OpClusterModel.Span = .seconds(10), failed: @escaping Failed
   ) {
     self.store = store
     self.keys = keys
-    self.bytesPerSecond = bytesPerSecond
+    self.allowance = allowance
     self.patience = patience
     self.failed = failed
   }
@@ -70,8 +69,7 @@ package final class StoreDeliveries: Sendable {
 
   private func takeNext() -> (ContentSource, [ContentDelivery])? {
     work.withLock { work in
-      let most = bytesPerSecond == nil ? Limits.deliveriesAtOnce : 1
-      guard !work.hasEnded, work.uploaders.count < most,
+      guard !work.hasEnded, work.uploaders.count < Limits.deliveriesAtOnce,
         let at = work.targets.firstIndex(where: { work.uploaders[$0] == nil })
       else { return nil }
       let target = work.targets.remove(at: at)
@@ -97,7 +95,7 @@ package final class StoreDeliveries: Sendable {
     do throws(SystemError) {
       try work.withLock { work throws(SystemError) in
         work.uploaders[target] = try ContentUploader(
-          files, to: target, keys: keys, patience: patience, bytesPerSecond: bytesPerSecond,
+          files, to: target, keys: keys, patience: patience, allowance: allowance,
           sent: { _ in }
         ) { [weak self, byDigest] failures in
           let notLeft = failures.compactMap { file, failure in

@@ -34,7 +34,7 @@ final class UploaderLoop {
   private var failures: [LocalFile: UploadFailure] = [:]
   /// Since when a file has been put off.
   private var putOffSince: [LocalFile: Instant] = [:]
-  private var allowance: SendAllowance
+  private let allowance: SharedSendAllowance
   private var lastNumber: UInt64 = 0
   private var link: HolderLink?
   private var isConnected = false
@@ -53,10 +53,10 @@ final class UploaderLoop {
   ///   put off.
   init(
     _ files: [LocalFile], _ store: ContentSource, _ keys: KeyPair?,
-    _ orders: Mailbox<UploadOrder>, _ patience: OpClusterModel.Span, bytesPerSecond: Int64?,
+    _ orders: Mailbox<UploadOrder>, _ patience: OpClusterModel.Span, _ allowance: SharedSendAllowance,
     _ sent: @escaping @Sendable (Int64) -> Void
   ) {
-    allowance = SendAllowance(rate: bytesPerSecond, at: now)
+    self.allowance = allowance
     waiting = Deque(files)
     self.store = store
     self.keys = keys
@@ -223,8 +223,7 @@ final class UploaderLoop {
 
   private func sendPieces() {
     guard isConnected, let link else { return }
-    allowance.pass(now)
-    while !link.isFull(Self.mostUnsent), allowance.isOpen, let number = ready.popFirst() {
+    while !link.isFull(Self.mostUnsent), allowance.isOpen(at: now), let number = ready.popFirst() {
       guard var offer = offers[number], let open = offer.open, offer.credit > 0 else { continue }
       let most = min(offer.credit, Int64(Limits.contentPieceBytes))
       do throws(StoreError) {

@@ -48,12 +48,15 @@ final class Holder: Sendable {
   let server: ContentServer
 
   /// - Parameter endpoint: Another one than a free port, or a socket file where there are no keys.
-  init(hasKeys: Bool = true, limit: Int64 = 1 << 32, at endpoint: String? = nil) throws {
+  init(
+    hasKeys: Bool = true, limit: Int64 = 1 << 32, at endpoint: String? = nil,
+    allowance: SharedSendAllowance = SharedSendAllowance()
+  ) throws {
     keys = hasKeys ? KeyPair.random() : nil
     store = try ContentStore(folder: folder.path + "/store", limit: limit)
     let usual = hasKeys ? "tcp://127.0.0.1:0" : "ipc://\(folder.path)/contents"
     server = try ContentServer(
-      store, at: Endpoint(endpoint ?? usual), keys: keys, logger: quiet)
+      store, at: Endpoint(endpoint ?? usual), keys: keys, logger: quiet, allowance: allowance)
   }
 
   deinit { server.end() }

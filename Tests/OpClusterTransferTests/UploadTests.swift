@@ -74,7 +74,7 @@ import Testing
     let content = try owner.store.add(someBytes(1_000))
     let untold = Mutex(0)
     let deliveries = StoreDeliveries(
-      from: owner.store, keys: owner.keys, bytesPerSecond: nil, patience: .seconds(1)
+      from: owner.store, keys: owner.keys, allowance: SharedSendAllowance(), patience: .seconds(1)
     ) { failed in
       untold.withLock { $0 += failed.count }
     }
@@ -101,7 +101,8 @@ import Testing
     let untold = Mutex<[FailedDelivery]>([])
     let wakeUp = try WakeUp()
     let deliveries = StoreDeliveries(
-      from: owner.store, keys: owner.keys, bytesPerSecond: bytesPerSecond, patience: .seconds(2)
+      from: owner.store, keys: owner.keys,
+      allowance: SharedSendAllowance(bytesPerSecond: bytesPerSecond), patience: .seconds(2)
     ) { failed in
       untold.withLock { $0 += failed }
       wakeUp.signal()
@@ -139,6 +140,32 @@ import Testing
             == owner.store.open(content.digest).read(at: 0, most: 1 << 20))
       }
     }
+  }
+
+  /// Each alone would be within what the first second allows.
+  @Test("What is read and what is left with others share one limit", .checks("G41"))
+  func oneLimit() throws {
+    let allowance = SharedSendAllowance(bytesPerSecond: 2_000_000)
+    let (owner, reader) = (try Holder(allowance: allowance), try Reader())
+    let target = try Holder()
+    let contents = try (0..<2).map { try owner.store.add(someBytes(2_000_000 + $0)) }
+    owner.grant([contents[0]], to: reader)
+    let writer = try #require(owner.keys.map { ContentReader.key($0.publicKey) })
+    let until = Instant(nanoseconds: MonotonicClock.now()) + .seconds(60)
+    #expect(
+      target.server.grant([
+        ContentGrant(digest: contents[1].digest, reader: writer, until: until, mayWrite: true)
+      ]))
+    let deliveries = StoreDeliveries(from: owner.store, keys: owner.keys, allowance: allowance) {
+      Issue.record("not left: \($0)")
+    }
+    defer { deliveries.end() }
+    let start = ContinuousClock.now
+    deliveries.deliver([ContentDelivery(contents[1], to: target.source)])
+    #expect(reader.fetch(contents[0], from: [owner]) == nil)
+    while !target.store.has(contents[1].digest) { usleep(1_000) }
+    // The second half needs a second, but for the last piece, which is owed.
+    #expect(ContinuousClock.now - start > .milliseconds(800))
   }
 
   @Test("Files of all sizes arrive with every byte, and what is there is not sent again",

@@ -48,6 +48,8 @@ struct Registry<Element: Blankable>: Sendable {
   @inline(__always)
   private func slot(_ number: UInt32) -> Int? {
     guard let at = position(of: number) else { return nil }
+    let code = entries[at].code
+    if code >= 0 { return Int(code) }
     return entries[at].isRemoved ? nil : entries[at].slot
   }
 

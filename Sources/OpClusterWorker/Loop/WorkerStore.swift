@@ -68,18 +68,16 @@ final class WorkerStore {
         throw SystemError(
           action: "open the store in \(folder)", code: EIO, advice: error.description)
       }
+      let allowance = SharedSendAllowance(bytesPerSecond: configuration.uploadBytesPerSecond)
       server = try ContentServer(
-        store, at: endpoint, keys: keys, logger: logger,
-        bytesPerSecond: configuration.uploadBytesPerSecond
+        store, at: endpoint, keys: keys, logger: logger, allowance: allowance
       ) { content in
         _ = news.post(.gained(content))
       }
       fetcher = try ContentFetcher(into: store, keys: keys, logger: logger) { content, failure in
         _ = news.post(failure.map { .missed(content, $0) } ?? .gained(content))
       }
-      deliveries = StoreDeliveries(
-        from: store, keys: keys, bytesPerSecond: configuration.uploadBytesPerSecond
-      ) { failed in
+      deliveries = StoreDeliveries(from: store, keys: keys, allowance: allowance) { failed in
         _ = news.post(.undelivered(failed))
       }
     } catch {

@@ -285,7 +285,28 @@ private func closedStores(_ trial: Trial) async throws {
           "S154: round \(round + 1): what is known to fail was tried again: \(why)")
       }
     }
+    try await fetchFromClosed(lines, on: cluster, trial)
   }
+}
+
+/// A program that reads what `w1` has connects to it as little as others do.
+private func fetchFromClosed(_ lines: Int, on cluster: Cluster, _ trial: Trial) async throws {
+  let graph = """
+    version: 1
+    operations:
+      alone:
+        run: seq 2 \(lines) > data
+        outputs: {files: {data: data}}
+        require: {worker: w1}
+
+    """
+  try write(graph, to: "\(cluster.folder)/alone.yaml")
+  try await cluster.call("submit", "--wait", "\(cluster.folder)/alone.yaml")
+  let start = Moment.now
+  try await cluster.call("fetch", "last/alone", "-o", "\(cluster.folder)/fetched")
+  trial.note("fetched by a program: \(Moment.text(Moment.now.seconds(since: start))) s")
+  try await Surroundings.run(
+    "sh", "-c", "seq 2 \(lines) | cmp - fetched", in: cluster.folder)
 }
 
 /// Has a file made at `w1` and read at `w2`; returns what was said of the reader meanwhile.

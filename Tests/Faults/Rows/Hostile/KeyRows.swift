@@ -90,12 +90,15 @@ private struct People: Sendable {
 
 /// F47
 private func wrongKeys(_ trial: Trial) async throws {
-  try await Cluster.with(trial.keyedShape(workers: 1)) { cluster in
+  var shape = try trial.keyedShape(workers: 1)
+  // A worker whose key is removed keeps what it has until it is lost.
+  shape.workerFlags = [["--resource", "honest=1000"]]
+  try await Cluster.with(shape) { cluster in
     let people = People(cluster, trial)
     let server = try await people.opcoord(["key", "show"])
     let manifest = "\(cluster.folder)/one.yaml"
     try write("version: 1\noperations:\n  a: {run: \"true\"}\n", to: manifest)
-    try await trial.withBystanders(cluster, limit: 5) {
+    try await trial.withBystanders(cluster, limit: 5, resource: "honest") {
       try await unknownKeys(people, server)
       try await roles(people, server, manifest)
       try await removedKeys(people, server)
