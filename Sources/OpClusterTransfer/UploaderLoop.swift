@@ -53,7 +53,8 @@ final class UploaderLoop {
   ///   put off.
   init(
     _ files: [LocalFile], _ store: ContentSource, _ keys: KeyPair?,
-    _ orders: Mailbox<UploadOrder>, _ patience: OpClusterModel.Span, _ allowance: SharedSendAllowance,
+    _ orders: Mailbox<UploadOrder>, _ patience: OpClusterModel.Span,
+    _ allowance: SharedSendAllowance,
     _ sent: @escaping @Sendable (Int64) -> Void
   ) {
     self.allowance = allowance
