@@ -129,6 +129,8 @@ public enum Limits {
   public static let deliveriesAtOnce = 4
   /// Contents of ended graphs that are still being copied.
   public static let lastingCopies = 65_536
+  /// Contents that are being copied for clients which do not reach who has them.
+  public static let broughtContents = 1_024
   /// Contents of one store. What may leave leaves for new ones.
   public static let contentsPerStore = 900_000
   /// Contents of one worker that the coordinator knows; further ones are fetched by nobody. More

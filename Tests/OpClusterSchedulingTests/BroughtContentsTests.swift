@@ -85,6 +85,51 @@ import Testing
     #expect(world.workers[second].copies == [content])
   }
 
+  /// No store takes it, since a client named another size: nothing is kept of it.
+  @Test func aWrongSizeLeavesNothing() throws {
+    var (world, content) = try Self.world(["a", "b"])
+    let claimed = StoredContent(digest: content.digest, size: .max)
+    _ = Self.bring(claimed, ["a"], &world)
+    world.tick(after: .milliseconds(10))
+    #expect(world.workers[1].copies == [claimed])
+    world.workers[1].lost = [content.digest]
+    world.report(1)
+    for _ in 0..<20 {
+      for at in world.workers.indices { world.report(at) }
+      world.tick(after: .seconds(1))
+    }
+    #expect(world.workers[1].copies == [claimed])
+    #expect(world.scheduler.contentCopies.lasting(content.digest) == nil)
+    #expect(world.scheduler.contentCopies.isEmpty)
+    #expect(world.brokenInvariant == nil)
+  }
+
+  /// Clients have a bound of their own, and take no place of results that outlive their graphs.
+  @Test func clientsHaveABoundOfTheirOwn() throws {
+    func content(_ number: Int) throws -> StoredContent {
+      let bytes = (0..<ContentDigest.byteCount).map { at in
+        UInt8(truncatingIfNeeded: number >> (at * 8))
+      }
+      return StoredContent(digest: try #require(ContentDigest(bytes: bytes)), size: 1)
+    }
+    var copies = ContentCopies()
+    var areBegun: [Bool] = []
+    for number in 0..<Limits.broughtContents {
+      areBegun.append(copies.bring(try content(number), copies: 2, .zero))
+    }
+    #expect(areBegun.allSatisfy { $0 })
+    let further = try content(Limits.broughtContents)
+    let isFurtherBegun = copies.bring(further, copies: 2, .zero)
+    // What is brought already is asked for again.
+    let isAsked = copies.bring(try content(0), copies: 3, .zero)
+    #expect(!isFurtherBegun && isAsked)
+    copies.last(further, copies: 2, .zero)
+    #expect(copies.lasting(further.digest)?.copies == 2 && !copies.isBrought(further.digest))
+    copies.forget(try content(0).digest)
+    let isNextBegun = copies.bring(try content(Limits.broughtContents + 1), copies: 2, .zero)
+    #expect(isNextBegun)
+  }
+
   @Test func withoutAnotherStoreItIsSaid() throws {
     var (world, content) = try Self.world(["a"])
     guard case .refused(let refusal)? = Self.bring(content, ["a"], &world) else {

@@ -21,20 +21,30 @@ extension Scheduler {
     if !known.sources.isEmpty { return [known] }
     let having = holders.workers(with: content.digest).filter { isReadable($0) }
     if having.isEmpty { return [] }
-    if contentCopies.copies(of: content.digest).isEmpty {
-      let unfit = contentCopies.workersThatRefused(content.digest).union(having)
-        .filter { workers.contains($0) }.map { workers[$0].name }
-      if storesToFill(1, avoiding: unreached.union(unfit), for: reader).isEmpty {
-        throw Refusal(
-          .workerUnavailable,
-          "you reach none of the workers that have it, and no other one has a store that takes it",
-          hint: .listWorkers)
-      }
+    if !isComing(content.digest), !isTaken(content.digest, having, unreached, reader) {
+      throw Refusal(
+        .workerUnavailable,
+        "you reach none of the workers that have it, and no other one has a store that takes it",
+        hint: .listWorkers)
     }
     let copies = UInt8(clamping: having.count { !workers[$0].isDraining } + 1)
-    guard contentCopies.last(content, copies: copies, turn.now) else {
+    guard contentCopies.bring(content, copies: copies, turn.now) else {
       throw Refusal(.busy, "too many contents are being copied", retryAfter: .seconds(10))
     }
     return [known]
+  }
+
+  private func isComing(_ digest: ContentDigest) -> Bool {
+    !contentCopies.copies(of: digest).isEmpty
+  }
+
+  /// Whether there is a further store for it; not beyond as many as can be asked for.
+  private mutating func isTaken(
+    _ digest: ContentDigest, _ having: [UInt32], _ unreached: Set<String>, _ reader: ContentAsker
+  ) -> Bool {
+    if having.count >= Int(UInt8.max) { return false }
+    let unfit = contentCopies.workersThatRefused(digest).union(having)
+      .filter { workers.contains($0) }.map { workers[$0].name }
+    return !storesToFill(1, avoiding: unreached.union(unfit), for: reader).isEmpty
   }
 }

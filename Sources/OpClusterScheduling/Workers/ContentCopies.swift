@@ -33,6 +33,8 @@ struct ContentCopies: Sendable {
   /// What nobody needs any more and was to lie in several stores, until it does; at most
   /// `Limits.lastingCopies`.
   private var lasting: [ContentDigest: (size: Int64, copies: UInt8)] = [:]
+  /// Of these the ones that clients ask for; at most `Limits.broughtContents` besides the others.
+  private var brought: Set<ContentDigest> = []
   /// Those for which there was no further store, until one comes.
   private var stranded: Set<ContentDigest> = []
   /// The same in the order in which they were found; some have left since.
@@ -98,18 +100,36 @@ struct ContentCopies: Sendable {
   func workersThatRefused(_ digest: ContentDigest) -> Set<UInt32> { refused[digest] ?? [] }
 
   /// Goes on until it lies in so many stores, although nobody needs it any more: a result is to
-  /// outlive its graph, or a client reaches none of the stores that have it. False: too many do.
-  @discardableResult
-  mutating func last(_ content: StoredContent, copies: UInt8, _ now: Instant) -> Bool {
-    guard lasting.count < Limits.lastingCopies || lasting[content.digest] != nil else {
+  /// outlive its graph.
+  mutating func last(_ content: StoredContent, copies: UInt8, _ now: Instant) {
+    guard lasting.count - brought.count < Limits.lastingCopies else { return }
+    lasting[content.digest] = (content.size, copies)
+    brought.remove(content.digest)
+    look(at: content.digest, now)
+  }
+
+  /// Goes on until it lies in so many stores, or none takes it: a client reaches none of those that
+  /// have it. False: too many are being brought.
+  mutating func bring(_ content: StoredContent, copies: UInt8, _ now: Instant) -> Bool {
+    let digest = content.digest
+    if let known = lasting[digest], !brought.contains(digest) {
+      lasting[digest] = (known.size, max(known.copies, copies))
+    } else if brought.contains(digest) || brought.count < Limits.broughtContents {
+      lasting[digest] = (content.size, copies)
+      brought.insert(digest)
+    } else {
       return false
     }
-    lasting[content.digest] = (content.size, copies)
-    look(at: content.digest, now)
+    look(at: digest, now)
     return true
   }
-  /// It lies in so many.
-  mutating func endLasting(_ digest: ContentDigest) { lasting[digest] = nil }
+  func isBrought(_ digest: ContentDigest) -> Bool { brought.contains(digest) }
+
+  /// It lies in so many, or nobody goes on.
+  mutating func endLasting(_ digest: ContentDigest) {
+    lasting[digest] = nil
+    brought.remove(digest)
+  }
   func lasting(_ digest: ContentDigest) -> (size: Int64, copies: UInt8)? { lasting[digest] }
 
   mutating func strand(_ digest: ContentDigest) {
@@ -140,7 +160,7 @@ struct ContentCopies: Sendable {
   mutating func forget(_ digest: ContentDigest) {
     due[digest] = nil
     refused[digest] = nil
-    lasting[digest] = nil
+    endLasting(digest)
     stranded.remove(digest)
     underWayCount -= underWay.removeValue(forKey: digest)?.count ?? 0
   }

@@ -14,8 +14,11 @@ extension Scheduler {
   }
 
   private func isDear(_ digest: ContentDigest) -> Bool {
-    state.pins.copies(of: digest) > 1 || contentCopies.lasting(digest) != nil
-      || drainingStores.isAwaited(digest)
+    contentCopies.lasting(digest) != nil || isDearWithoutClients(digest)
+  }
+
+  private func isDearWithoutClients(_ digest: ContentDigest) -> Bool {
+    state.pins.copies(of: digest) > 1 || drainingStores.isAwaited(digest)
   }
 
   /// What a worker had is not there any more, or not known. Costs its contents.
@@ -82,7 +85,14 @@ extension Scheduler {
       for: ContentAsker(key: conversations[source].store?.key ?? []))
     if stores.count < lacking { contentCopies.strand(digest) }
     // No store takes it: nobody waits for the next one.
-    if stores.isEmpty, coming.isEmpty { settleDraining(digest, into: &turn) }
+    if stores.isEmpty, coming.isEmpty {
+      settleDraining(digest, into: &turn)
+      // What a client said of it may be wrong, and it asks again.
+      if contentCopies.isBrought(digest) {
+        if !isDearWithoutClients(digest) { return contentCopies.forget(digest) }
+        contentCopies.endLasting(digest)
+      }
+    }
     for store in stores.unordered.sorted() {
       let worker = WorkerID(store.worker)
       let content = StoredContent(digest: digest, size: size)

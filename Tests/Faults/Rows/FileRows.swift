@@ -306,7 +306,7 @@ private func fetchFromClosed(_ lines: Int, on cluster: Cluster, _ trial: Trial) 
   try await cluster.call("fetch", "last/alone", "-o", "\(cluster.folder)/fetched")
   trial.note("fetched by a program: \(Moment.text(Moment.now.seconds(since: start))) s")
   try await Surroundings.run(
-    "sh", "-c", "seq 2 \(lines) | cmp - fetched", in: cluster.folder)
+    "sh", "-c", "seq 2 \(lines) | cmp - \(cluster.folder)/fetched", in: cluster.folder)
 }
 
 /// Has a file made at `w1` and read at `w2`; returns what was said of the reader meanwhile.
