@@ -41,13 +41,13 @@ import Testing
     let clock = ContinuousClock()
     let start = clock.now
     let error = await #expect(throws: ClientError.self) {
-      _ = try await ClusterConnection.connect(to: fake.address, deadline: .seconds(20))
+      _ = try await ClusterConnection.connect(to: fake.address, deadline: .seconds(600))
     }
     #expect(error?.kind == .unreachable)
     #expect(error?.message.contains(fake.address) == true)
     #expect(error?.hint == .startCluster)
     // A refusal is known at once; the deadline is for the silent.
-    #expect(clock.now - start < .seconds(10))
+    #expect(clock.now - start < .seconds(60))
   }
 
   @Test func noSocketFile() async throws {

@@ -211,7 +211,7 @@ import Testing
       told = refusal
       return true
     }
-    #expect(MonotonicClock.now() - start < 5_000_000_000)
+    #expect(MonotonicClock.now() - start < 20_000_000_000)
     #expect(told?.code == .forbidden)
     #expect(told?.message.contains("'anna' was removed") == true)
     #expect(try !anna.hasReply(to: anna.send(.ping), within: 200))

@@ -91,7 +91,7 @@ import Testing
       #expect(processes.allSatisfy(isAlive))
       let first = try await scene.row(members["x"]).workerName
       try await cluster.kill(first)
-      try await eventually("its processes are gone", within: .seconds(2)) {
+      try await eventually("its processes are gone") {
         !processes.contains(where: isAlive)
       }
       try await scene.ended(members)

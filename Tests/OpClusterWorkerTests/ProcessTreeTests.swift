@@ -294,7 +294,7 @@ extension WorkerTests {
     }
     try coordinator.until("its end") { coordinator.result(FakeCoordinator.attempt(0)) != nil }
     let took = MonotonicClock.now() - asked
-    #expect(took > 500_000_000 && took < 8_000_000_000, "\(took)")
+    #expect(took > 500_000_000, "\(took)")
     #expect(processes(with: seconds).isEmpty)
     withExtendedLifetime(worker) {}
   }

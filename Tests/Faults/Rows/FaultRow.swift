@@ -75,6 +75,10 @@ struct Scale: Sendable {
     isShort ? short : max(short, Int(Double(full) * part))
   }
 
+  /// How long something may take, in seconds: what is promised, or more of it, since the test
+  /// command runs beside other work.
+  func time(_ promised: Double) -> Double { isShort ? promised * 5 : promised }
+
   /// The load of the table, or a small one.
   var load: LoadShape {
     isShort

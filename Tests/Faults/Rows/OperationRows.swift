@@ -184,7 +184,8 @@ private func orphans(_ trial: Trial) async throws {
     trial.injected("process left without a parent", times: count)
     let outcome = try await connection.operations(.graph(graph)).first?.outcome
     trial.expect(outcome == .succeeded, "G25: it ended as \(outcome as Any)")
-    try await eventually("no zombies and no orphans are left", within: .seconds(5)) {
+    let patience = Duration.seconds(trial.scale.time(5))
+    try await eventually("no zombies and no orphans are left", within: patience) {
       leftovers(cluster).isEmpty
     }
     await connection.close()

@@ -246,7 +246,7 @@ private func workerKilled(_ trial: Trial) async throws {
     let start = Moment.now
     try await cluster.kill(victim)
     trial.injected("kill -9 of a worker")
-    try await eventually("its processes are gone (G25)", within: .seconds(2)) {
+    try await eventually("its processes are gone (G25)", within: .seconds(trial.scale.time(2))) {
       !pids.contains(where: Surroundings.isAlive)
     }
     trial.note(
@@ -264,12 +264,15 @@ func noticed(
   lost: Double? = nil
 ) async throws {
   let lost = lost ?? trial.scale.timing.lost
-  try await eventually("\(worker) is lost (G22)", within: .seconds(lost * 3 + 5)) {
+  let patience = Duration.seconds(trial.scale.time(lost * 3 + 5))
+  try await eventually("\(worker) is lost (G22)", within: patience) {
     try await !connection.workers().contains { $0.name == worker }
   }
   let seconds = Moment.now.seconds(since: start)
   trial.note("loss of a worker noticed after \(Moment.text(seconds)) s, the lease is \(lost) s")
-  trial.expect(seconds <= lost + 1, "G22: the loss of \(worker) was noticed after \(seconds) s")
+  trial.expect(
+    seconds <= trial.scale.time(lost + 1),
+    "G22: the loss of \(worker) was noticed after \(seconds) s")
 }
 
 /// F8

@@ -68,7 +68,7 @@ private struct Injector: Sendable {
     if let codes, !codes.contains(status) {
       trial.broken("G38: \(shown) ended with \(status): \(child.error.suffix(300))")
     }
-    trial.expect(seconds < 10, "G33: \(shown) took \(Moment.text(seconds)) s")
+    trial.expect(seconds < trial.scale.time(10), "G33: \(shown) took \(Moment.text(seconds)) s")
     let said = child.output + child.error
     let harmful = said.unicodeScalars.filter { $0.canSteerTerminal && $0 != "\n" }
     trial.expect(harmful.isEmpty, "G38: \(shown) prints \(said.suffix(300).debugDescription)")

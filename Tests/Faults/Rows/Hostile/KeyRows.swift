@@ -80,7 +80,9 @@ private struct People: Sendable {
     let expected: Int32 = arguments.starts(with: ["run", "--"]) ? 125 : 77
     trial.expect(
       result.status == expected, "G36: \(line) ended with \(result.status): \(result.error)")
-    trial.expect(result.seconds <= 3, "F47: \(line) took \(Moment.text(result.seconds)) s")
+    trial.expect(
+      result.seconds <= trial.scale.time(3),
+      "F47: \(line) took \(Moment.text(result.seconds)) s")
     for word in words where !result.error.contains(word) {
       trial.broken("F47: \(line) does not say '\(word)': \(result.error)")
     }
@@ -200,7 +202,7 @@ private func removedKeys(_ people: People, _ server: String) async throws {
     // By the farewell, which names the key, or by the door that it knocks at when that was lost.
     people.trial.expect(
       child.error.contains("was removed"), "G37: the \(name) says: \(child.error)")
-    people.trial.expect(seconds <= 5, "G37: it took \(seconds) s")
+    people.trial.expect(seconds <= people.trial.scale.time(5), "G37: it took \(seconds) s")
   }
   try await people.expectRefusal(
     "a removed key", "opbatch", ["ping"], keys: "observer",

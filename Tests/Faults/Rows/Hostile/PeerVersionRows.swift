@@ -84,7 +84,9 @@ private struct Releases: Sendable {
   ) {
     trial.injected(what)
     trial.expect(status == 76, "G32: \(program), \(what): ended with \(status): \(text)")
-    trial.expect(seconds <= 2, "G32: \(program), \(what): took \(Moment.text(seconds)) s")
+    trial.expect(
+      seconds <= trial.scale.time(2),
+      "G32: \(program), \(what): took \(Moment.text(seconds)) s")
     for word in words where !text.contains(word) {
       trial.broken("G32: \(program), \(what): does not say '\(word)': \(text)")
     }

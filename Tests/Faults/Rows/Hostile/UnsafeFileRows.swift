@@ -85,7 +85,8 @@ private func refused(
     trial.expect(
       status == 78 || status == 77, "G39: \(program), \(what): \(status) \(child.error)")
     trial.expect(child.error.contains(path), "G39: \(program), \(what): says \(child.error)")
-    trial.expect(Moment.now.seconds(since: start) < 3, "G39: \(program), \(what): took long")
+    trial.expect(
+      Moment.now.seconds(since: start) < trial.scale.time(3), "G39: \(program), \(what): took long")
   }
 }
 
