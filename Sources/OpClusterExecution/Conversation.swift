@@ -197,10 +197,9 @@ extension ExecutionCore {
     // After the dispatches: one of them may await an operation that is acknowledged here.
     acknowledge(through: orders.acknowledged, at: now, into: &effects)
     for graph in orders.forgottenGraphs { forget(graph, into: &effects) }
-    if orders.drain {
-      isDraining = true
-      drainHeard = max(orders.heard, orders.acknowledged)
-    }
+    if orders.drain { isDraining = true }
+    // What it has may be needed again after it was told to leave.
+    drainHeard = orders.drain ? max(orders.heard, orders.acknowledged) : nil
   }
 
   /// Drops the reports that are durable at the coordinator.

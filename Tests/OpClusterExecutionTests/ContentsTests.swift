@@ -340,6 +340,28 @@ import Testing
     #expect(rig.trace() == ["goodbye"] && rig.core.exit == .drained)
   }
 
+  /// What it has is needed again after it was told to leave, while something runs.
+  @Test(.checks("S148", "G42")) func anOrderToLeaveIsTakenBack() throws {
+    var rig = Self.rig()
+    let content = try Self.content(1, size: 10)
+    rig.apply(.contentsGained([content]))
+    rig.order { $0.dispatches = [Rig.dispatch(0)] }
+    rig.order { orders in
+      orders.heard = 9
+      orders.drain = true
+    }
+    rig.order { orders in
+      orders.heard = 9
+      orders.retained = [content.digest]
+    }
+    rig.end(0)
+    _ = rig.trace()
+    rig.order(acknowledged: 9) { $0.heard = 9 }
+    #expect(rig.trace() == [] && rig.core.exit == nil)
+    rig.order(acknowledged: 9) { $0.drain = true }
+    #expect(rig.trace().contains("goodbye") && rig.core.exit == .drained)
+  }
+
   /// A conversation that begins anew forgets the order, since the store is told anew; a stop waits
   /// for nobody.
   @Test(.checks("S148", "G42")) func theOrderToLeaveBelongsToItsConversation() throws {

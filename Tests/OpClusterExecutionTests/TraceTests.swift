@@ -269,7 +269,7 @@ import Testing
     rig.end(0)
     #expect(rig.trace() == ["report 3: finished 0 ok leaving"])
     #expect(rig.core.exit == nil)
-    rig.order(acknowledged: 3)
+    rig.order(acknowledged: 3) { $0.drain = true }
     #expect(rig.trace() == ["goodbye"])
     #expect(rig.core.exit == .drained)
   }
@@ -293,7 +293,7 @@ import Testing
     #expect(rig.trace() == ["report 4: recalled 1 leaving"])
     rig.end(0)
     #expect(rig.trace() == ["report 5: finished 0 ok leaving"])
-    rig.order(acknowledged: 5)
+    rig.order(acknowledged: 5) { $0.drain = true }
     #expect(rig.trace() == ["goodbye"])
     #expect(rig.core.exit == .drained)
   }

@@ -111,6 +111,58 @@ import Testing
     #expect(said(world))
   }
 
+  /// Told to leave since no store took it, it may still run something when one comes.
+  @Test func aStoreComesBeforeItHasLeft() throws {
+    let content = try ContentTests.content(1)
+    var world = ContentTests.world(["a"])
+    Self.made(content, &world)
+    world.ask(.drainWorker("a"))
+    #expect(said(world))
+    world.workers[0].wasToldToDrain = false
+    ContentTests.join("b", &world)
+    Self.wait(&world)
+    #expect(!said(world) && world.workers[1].copies == [content])
+    world.workers[1].held = [content]
+    world.report(1)
+    #expect(said(world))
+    Self.wait(&world)
+    // It comes too late for one that has left.
+    var late = ContentTests.world(["a"])
+    Self.made(content, &late)
+    late.ask(.drainWorker("a"))
+    late.input(.worker(late.workers[0].peer, .goodbye(lastReport: 0)))
+    late.workers[0].conversation = nil
+    ContentTests.join("b", &late)
+    Self.wait(&late)
+    #expect(late.workers[1].copies.isEmpty && late.scheduler.contentCopies.strandedCount == 0)
+  }
+
+  /// Another worker is not heard just now: it may come back, until it is lost.
+  @Test(arguments: [true, false]) func theOtherIsSilent(comesBack: Bool) throws {
+    let content = try ContentTests.content(1)
+    var world = ContentTests.world(["a", "b"])
+    Self.made(content, &world)
+    for _ in 0..<6 {
+      world.report(0)
+      world.tick(after: .seconds(1))
+    }
+    world.ask(.drainWorker("a"))
+    #expect(!said(world) && world.workers[1].copies.isEmpty)
+    if comesBack {
+      world.report(1)
+      Self.wait(&world, seconds: 16)
+      #expect(!said(world) && world.workers[1].copies == [content])
+      world.workers[1].held = [content]
+      world.report(1)
+    } else {
+      for _ in 0..<16 {
+        world.report(0)
+        world.tick(after: .seconds(1))
+      }
+    }
+    #expect(said(world))
+  }
+
   /// A worker that never says that its copy has arrived is passed over for another, and after that
   /// nobody is waited for.
   @Test func aCopyThatNeverArrives() throws {

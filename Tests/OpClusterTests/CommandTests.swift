@@ -338,7 +338,7 @@ import Testing
   /// anything ran ends it, too.
   @Test func runSaysWhyNothingStarts() async throws {
     let cluster = try await scene("no-start").cluster
-    let run = try await cluster.opbatch("run", "--cpus", "5000", "--timeout", "3s", "--", "true")
+    let run = try await cluster.opbatch("run", "--cpus", "5000", "--timeout", "10s", "--", "true")
     #expect(run.status == 124, "\(run.error)")
     #expect(run.error.contains("/run waits: no connected worker can run it"), "\(run.error)")
     #expect(run.error.split(separator: "/run waits").count == 2)

@@ -45,6 +45,6 @@ extension Scheduler {
     if having.count >= Int(UInt8.max) { return false }
     let unfit = contentCopies.workersThatRefused(digest).union(having)
       .filter { workers.contains($0) }.map { workers[$0].name }
-    return !storesToFill(1, avoiding: unreached.union(unfit), for: reader).isEmpty
+    return !storesToFill(1, avoiding: unreached.union(unfit), for: reader).stores.isEmpty
   }
 }

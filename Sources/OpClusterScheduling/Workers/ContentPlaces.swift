@@ -18,8 +18,7 @@ extension Scheduler {
     }
     try keepPlaced(contents, except: Set(wanted), into: &turn)
     if wanted.isEmpty { return .placed([]) }
-    var stores = storesToFill(
-      wanted.count, avoiding: Set(avoided), for: writer)
+    var stores = Heap(storesToFill(wanted.count, avoiding: Set(avoided), for: writer).stores)
     if stores.isEmpty {
       throw Refusal(
         .workerUnavailable,
@@ -71,37 +70,54 @@ extension Scheduler {
   /// - Parameter writer: Who reaches them: stores with keys are for others with keys.
   mutating func storesToFill(
     _ count: Int, avoiding avoided: Set<String>, for writer: ContentAsker
-  ) -> Heap<StoreToFill> {
-    var stores: [StoreToFill] = []
+  ) -> StoresToFill {
+    var found = StoresToFill()
     var last: UInt32? = lastStoreToFill
     var hasWrapped = last == nil
-    while stores.count < count {
+    while found.stores.count < count {
       let page = workers.numbers(after: last, limit: 256)
       if page.isEmpty {
         if hasWrapped { break }
         (last, hasWrapped) = (nil, true)
         continue
       }
-      for number in page where stores.count < count {
+      for number in page where found.stores.count < count {
         // Once round.
-        if hasWrapped, let end = lastStoreToFill, number > end { return fill(with: stores) }
+        if hasWrapped, let end = lastStoreToFill, number > end { return noted(found) }
         last = number
         looks += 1
         let name = workers[number].name
-        guard isReadable(number), takesWork(number), !avoided.contains(name),
-          var source = conversations[number].store, writer.reaches(source)
+        guard !avoided.contains(name), var source = conversations[number].store,
+          writer.reaches(source)
         else { continue }
+        guard takesWork(number) else {
+          if isSilent(number) { found.hasSilent = true }
+          continue
+        }
         source.worker = name
-        stores.append(StoreToFill(bytes: 0, worker: number, source: source))
+        found.stores.append(StoreToFill(bytes: 0, worker: number, source: source))
       }
     }
-    return fill(with: stores)
+    return noted(found)
   }
 
-  private mutating func fill(with stores: [StoreToFill]) -> Heap<StoreToFill> {
-    if let last = stores.last { lastStoreToFill = last.worker }
-    return Heap(stores)
+  /// Whether a worker would take work if it were heard: it comes back, or is lost, soon.
+  private func isSilent(_ number: UInt32) -> Bool {
+    let isHeard = conversations[number].peer != nil && !conversations[number].isSuspect
+    return !isHeard && !workers[number].isDraining
   }
+
+  private mutating func noted(_ found: StoresToFill) -> StoresToFill {
+    if let last = found.stores.last { lastStoreToFill = last.worker }
+    return found
+  }
+}
+
+/// Some stores, and what there is besides.
+struct StoresToFill {
+  var stores: [StoreToFill] = []
+  /// Whether there may soon be another one: of a worker that is not heard now.
+  var hasSilent = false
 }
 
 extension ContentAsker {

@@ -98,9 +98,9 @@ extension Scheduler {
       .union(having.first.map { contentDeliveries.unreached(from: $0) } ?? [])
       .filter { workers.contains($0) }
     let key = conversations[want.reader].store?.key ?? []
-    var stores = storesToFill(
-      1, avoiding: Set(avoided.map { workers[$0].name }), for: ContentAsker(key: key))
-    return stores.popMin()
+    return storesToFill(
+      1, avoiding: Set(avoided.map { workers[$0].name }), for: ContentAsker(key: key)
+    ).stores.first
   }
 
   private mutating func order(

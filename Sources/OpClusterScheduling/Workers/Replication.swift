@@ -2,7 +2,6 @@
 // What lies in too few is fetched by a worker that does not have it. Only a worker that drains
 // waits for a copy.
 
-import HeapModule
 import OpClusterModel
 
 extension Scheduler {
@@ -57,7 +56,7 @@ extension Scheduler {
   ) {
     let lasting = contentCopies.lasting(digest)
     let wanted = max(state.pins.copies(of: digest), Int(lasting?.copies ?? 0))
-    let isHandedOver = drainingStores.isAwaited(digest)
+    let isHandedOver = drainingStores.isAwaited(digest) || holdBack(digest, into: &turn)
     guard wanted > 1 || isHandedOver, let size = state.pins.size(of: digest) ?? lasting?.size else {
       return contentCopies.forget(digest)
     }
@@ -80,20 +79,25 @@ extension Scheduler {
     }
     let unfit = Set(having).union(coming.map(\.worker))
       .union(contentCopies.workersThatRefused(digest))
-    let stores = storesToFill(
+    let found = storesToFill(
       lacking, avoiding: Set(unfit.filter { workers.contains($0) }.map { workers[$0].name }),
       for: ContentAsker(key: conversations[source].store?.key ?? []))
-    if stores.count < lacking { contentCopies.strand(digest) }
-    // No store takes it: nobody waits for the next one.
-    if stores.isEmpty, coming.isEmpty {
+    if found.stores.count < lacking { contentCopies.strand(digest) }
+    if found.stores.isEmpty, coming.isEmpty {
+      // A worker that is not heard comes back, or is lost, within this time.
+      if isHandedOver, found.hasSilent {
+        return contentCopies.look(at: digest, turn.now + timing.lost)
+      }
+      // No store takes it: nobody waits for the next one, which takes it if it comes in time.
       settleDraining(digest, into: &turn)
+      if isHandedOver { contentCopies.strand(digest) }
       // What a client said of it may be wrong, and it asks again.
       if contentCopies.isBrought(digest) {
         if !isDearWithoutClients(digest) { return contentCopies.forget(digest) }
         contentCopies.endLasting(digest)
       }
     }
-    for store in stores.unordered.sorted() {
+    for store in found.stores.sorted() {
       let worker = WorkerID(store.worker)
       let content = StoredContent(digest: digest, size: size)
       tellHolders(of: [content], to: worker, into: &turn)
@@ -105,7 +109,7 @@ extension Scheduler {
           worker: store.worker, conversation: conversations[store.worker].increment),
         at: turn.now)
     }
-    if !stores.isEmpty { contentCopies.look(at: digest, turn.now + Self.copyCheck) }
+    if !found.stores.isEmpty { contentCopies.look(at: digest, turn.now + Self.copyCheck) }
   }
 
   /// Counts no more with copies whose worker has left or begun anew, nor with those that take too

@@ -26,10 +26,25 @@ extension Scheduler {
 
   /// Lets workers that drain stay for a content that nobody else has. Costs its holders.
   mutating func handOver(_ digest: ContentDigest, at now: Instant) {
+    if keepDraining(for: digest) { contentCopies.look(at: digest, max(now, copiesFrom)) }
+  }
+
+  /// A store has come after those that drain were told to leave: who is still here stays for it.
+  /// Whether somebody does.
+  mutating func holdBack(_ digest: ContentDigest, into turn: inout SchedulingTurn) -> Bool {
+    guard state.pins.contains(digest), keepDraining(for: digest) else { return false }
+    for worker in holders.workers(with: digest) where workers.contains(worker) {
+      _ = turn.orders(for: WorkerID(worker))
+    }
+    return true
+  }
+
+  /// Lets all that have it stay, if all of them drain. Whether they do.
+  private mutating func keepDraining(for digest: ContentDigest) -> Bool {
     let having = holders.workers(with: digest).filter { workers.contains($0) }
-    guard !having.isEmpty, having.allSatisfy({ workers[$0].isDraining }) else { return }
+    guard !having.isEmpty, having.allSatisfy({ workers[$0].isDraining }) else { return false }
     for worker in having { drainingStores.keep(worker, for: digest) }
-    contentCopies.look(at: digest, max(now, copiesFrom))
+    return true
   }
 
   /// A worker that drains says what it has. Its order to leave is repeated: it waits for one that

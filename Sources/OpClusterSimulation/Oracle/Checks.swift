@@ -22,6 +22,7 @@ extension World {
     for record in coordinator.turn.records {
       switch record {
       case .workerJoined(let worker, _, let session): sessionOf[worker] = session
+      case .workerDraining(let worker): noteDrain(worker)
       case .workerLost(let worker):
         if isTaken, let session = sessionOf[worker] { displaced.insert(session) }
         checkLoss(worker)
@@ -82,6 +83,7 @@ extension World {
         fail("G12", "\(welcome.conversation.session) is welcomed, and knows more than the journal")
       }
       welcomedAt[welcome.conversation.session] = peer
+      handovers.welcomedSince[welcome.conversation.session] = now
       let lastLook = now - World.spokenWithin
       heard[session] = max(heard[session] ?? .zero, lastLook)
       let before = welcomes.updateValue(

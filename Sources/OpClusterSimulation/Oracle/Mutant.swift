@@ -44,7 +44,7 @@ public enum Mutant: String, Sendable, CaseIterable {
   case hastyPolicies, unspokenOrders, blamedWelcomes, believedMarks, forgottenPools,
     repeatedStops, deafSleepers, releasedWhileNeeded, endlessPatience, notRetained,
     recklessLineage, desertedLineage, forsakenDeliveries, impossibleStarts, hurriedReports,
-    unhaltedPolicies
+    unhaltedPolicies, hastyDrains
 
   // In the execution core, see `ExecutionBug` there
   case staleKept, forgottenAttempts, startsWithoutLease, startsUnanswered, unmetInputs, lateReleases
@@ -61,7 +61,7 @@ public enum Mutant: String, Sendable, CaseIterable {
       .unspokenOrders, .blamedWelcomes, .believedMarks, .forgottenPools, .repeatedStops,
       .deafSleepers, .releasedWhileNeeded, .endlessPatience, .notRetained,
       .recklessLineage, .desertedLineage, .forsakenDeliveries, .impossibleStarts,
-      .hurriedReports, .unhaltedPolicies:
+      .hurriedReports, .unhaltedPolicies, .hastyDrains:
       "scheduling"
     case .staleKept, .forgottenAttempts, .startsWithoutLease, .startsUnanswered, .unmetInputs,
       .lateReleases:

@@ -17,7 +17,7 @@ extension World {
   }
 
   /// Whether nobody can connect to a worker's store: it is behind a firewall.
-  private func isFirewalled(_ at: Int) -> Bool {
+  func isFirewalled(_ at: Int) -> Bool {
     var chance = draw(.store, -3, at)
     return at > 0 && chance.percent(plan.closedStorePercent)
   }
@@ -92,6 +92,7 @@ extension World {
     guard workers[at].store.contents.removeValue(forKey: digest) != nil else { return false }
     workers[at].store.kept.remove(digest)
     lostContents.insert(digest)
+    handovers.miss(digest, by: at)
     guard workers[at].core != nil else { return false }
     workers[at].inbox.append(.lost(digest))
     return true
@@ -149,6 +150,8 @@ extension World {
       return false
     } else {
       workers[at].store.fetches[content.digest] = nil
+      // What nobody reaches is brought by another way.
+      if !reached.isEmpty { handovers.miss(content.digest, by: at) }
       // Who answers says that it does not have it, or has not been told of the reader.
       workers[at].inbox.append(
         .missed(content, reached.isEmpty ? .unreachable : .holdersChanged))
@@ -184,6 +187,8 @@ extension World {
       planDelivery(delivery, at, tries: tries + 1)
       return nil
     }
+    let missing = workers.indices.first { workers[$0].core?.identity.store == delivery.to }
+    if let missing { handovers.miss(delivery.content.digest, by: missing) }
     workers[at].inbox.append(.undelivered(FailedDelivery(delivery, isUnreached: isHere)))
     return at
   }
@@ -236,6 +241,7 @@ extension World {
       fail("S140", "\(digest.short) leaves \(workers[at].name), nobody keeps it, and it is needed")
     }
     workers[at].store.contents[digest] = nil
+    handovers.miss(digest, by: at)
     guard workers[at].core != nil else { return false }
     workers[at].inbox.append(.lost(digest))
     return true

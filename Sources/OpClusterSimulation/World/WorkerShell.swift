@@ -199,6 +199,7 @@ extension World {
     while let message = workers[at].core?.takeMessage(at: moment) {
       count(message)
       if case .hello = message { workers[at].isOwnershipInDoubt = true }
+      if case .goodbye = message { expectHandedOver(at) }
       guard let connection = workers[at].connection else { continue }
       send(Wire.encode(mutated(message, at)), over: connection, .toCoordinator)
       sent += 1

@@ -52,6 +52,7 @@ final class World {
   var orderedInSilence: Set<WorkerSession> = []
   /// What the disks of dead machines had.
   var lostContents: Set<ContentDigest> = []
+  var handovers = Handovers()
   /// The newest copy of the journal.
   var backup: Backup?
   var restores: [Restore] = []
