@@ -88,6 +88,34 @@ import Testing
     #expect(try await appeared("\(scene.folder)/told").contains("\"event\":\"end\""))
   }
 
+  /// A graph of very many operations is counted, not followed one by one: its first failure is
+  /// told before its end all the same, and its end is exact.
+  @Test func veryManyOperations() async throws {
+    let scene = try await SharedCluster.scene("notify-many")
+    let path = "\(scene.folder)/graph.yaml"
+    try write(
+      """
+      version: 1
+      operations:
+        many: {call: {type: noop}, array: 0-2999}
+        fails: {run: "exit 3"}
+        last: {run: "while [ ! -e \(scene.folder)/go ]; do sleep 0.1; done"}
+
+      """, to: path)
+    let graph = try await scene.cluster.opbatch("submit", path, "-o", "name").output
+      .split(separator: "\n").first.map { String($0) } ?? ""
+    let script = "cat > \(scene.folder)/new; mv \(scene.folder)/new \(scene.folder)/$OP_EVENT"
+    let watch = try scene.cluster.startOpbatch(["watch", graph, "--notify", script])
+    let failure = try JSONValue(try await appeared("\(scene.folder)/failure"))
+    #expect(failure["event"].text == "failure")
+    #expect(failure["graph"]["state"].text == "running")
+    try write("", to: "\(scene.folder)/go")
+    #expect(try await watch.ended() == 1, "\(watch.error)")
+    let end = try JSONValue(try await appeared("\(scene.folder)/end"))
+    #expect(end["graph"]["state"].text == "failed")
+    #expect(watch.output.contains("failed, 3,002 of 3,002 done, 1 failed"), "\(watch.output)")
+  }
+
   /// One that succeeds has no failures to tell of.
   @Test func successes() async throws {
     let scene = try await SharedCluster.scene("notify-success")

@@ -1,5 +1,6 @@
-// The graphs that `watch` follows: snapshots that events advance. The reading task writes, the
-// painting task reads; a lock protects them.
+// The graphs that `watch` follows: snapshots that events advance; those of many operations are
+// counted again and again instead, since events of each would cost the coordinator more than the
+// operations. The reading task writes, the painting task reads; a lock protects them.
 
 import OpClusterClient
 import OpClusterManifest
@@ -27,6 +28,8 @@ final class GraphFollower: Sendable {
   private let connection: ClusterConnection
   private let reader: Reader
   private let subscription: EventSubscription
+  /// Whether the graphs are read again instead of following each operation.
+  private let isCounting: Bool
   /// The first failures and the ends of its graphs, each once, also those that it began with; ends
   /// when all graphs have ended. For one reader.
   let moments: AsyncStream<GraphMoment>
@@ -46,8 +49,9 @@ final class GraphFollower: Sendable {
     for (place, graph) in graphs.enumerated() { places[graph.graph] = place }
     connection = reader.connection
     self.reader = reader
+    isCounting = Self.isCounted(graphs)
     subscription = EventSubscription(
-      number: 1, selection: .graphs(graphs.map(\.graph)), since: since)
+      number: 1, selection: .graphs(graphs.map(\.graph)), since: since, graphsOnly: isCounting)
     state = Mutex(State(graphs: graphs, places: places, told: graphs.map { _ in [] }))
     (moments, moment) = AsyncStream.makeStream()
     state.withLock { state in
@@ -55,11 +59,27 @@ final class GraphFollower: Sendable {
     }
   }
 
-  /// Applies events until all graphs have ended.
+  /// Follows until all graphs have ended.
   func run() async throws {
     defer { moment.finish() }
     if hasEnded { return }
+    guard isCounting else { return try await followEvents() }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      defer { group.cancelAll() }
+      group.addTask { try await self.followEvents() }
+      group.addTask {
+        while true {
+          try await Task.sleep(for: Self.countInterval)
+          await self.count(self.now.graphs.filter { $0.outcome == nil }.map(\.graph))
+        }
+      }
+      try await group.next()
+    }
+  }
+
+  private func followEvents() async throws {
     for try await batch in connection.events(subscription) {
+      if isCounting { await count(Set(batch.events.compactMap { Self.graph(of: $0) }).sorted()) }
       take(batch.events)
       if hasEnded { return }
     }
@@ -68,24 +88,48 @@ final class GraphFollower: Sendable {
   /// Maximum number of graphs, and of stages of one, that are read again while they are followed.
   private static let graphsRefreshed = 5
   private static let stagesRefreshed = 200
+  /// From so many operations on, graphs are counted.
+  private static let operationsCounted: UInt32 = 2_000
+  private static let countInterval = Duration.milliseconds(500)
+
+  /// Few enough to be read at each interval, and with so many operations that events would cost
+  /// more.
+  private static func isCounted(_ graphs: [GraphProgress]) -> Bool {
+    graphs.count <= graphsRefreshed
+      && graphs.allSatisfy { $0.stages.count <= stagesRefreshed }
+      && graphs.reduce(0) { $0.saturatingAdd($1.total) } >= operationsCounted
+  }
+
+  /// Reads graphs again. One that cannot be read stays as it is: its events end it.
+  private func count(_ graphs: [GraphID]) async {
+    for graph in graphs {
+      guard let structure = try? await reader.structure(graph) else { continue }
+      take(GraphProgress(structure))
+    }
+  }
 
   /// Reads small graphs again for the operations that a worker holds and has not begun: no event
   /// tells of them.
   func refresh() async throws {
+    if isCounting { return }
     // A structure costs its stages, for the coordinator as well.
     let due = now.graphs.filter { $0.outcome == nil && $0.hasUnstarted }
       .filter { $0.stages.count <= Self.stagesRefreshed }
     for graph in due.prefix(Self.graphsRefreshed) {
-      let progress = GraphProgress(try await reader.structure(graph.graph))
-      state.withLock { state in
-        // Events may have advanced the graph meanwhile; the next refresh will be newer.
-        guard let place = state.places[graph.graph],
-          progress.lastEvent >= state.graphs[place].lastEvent
-        else { return }
-        state.graphs[place] = progress
-        state.version += 1
-        tell(place, &state)
-      }
+      take(GraphProgress(try await reader.structure(graph.graph)))
+    }
+  }
+
+  /// Replaces a graph by a newer snapshot.
+  private func take(_ progress: GraphProgress) {
+    state.withLock { state in
+      // Events may have advanced the graph meanwhile; the next snapshot will be newer.
+      guard let place = state.places[progress.graph],
+        progress.lastEvent >= state.graphs[place].lastEvent
+      else { return }
+      state.graphs[place] = progress
+      state.version += 1
+      tell(place, &state)
     }
   }
 
@@ -106,17 +150,19 @@ final class GraphFollower: Sendable {
 
   private var hasEnded: Bool { state.withLock { $0.graphs.allSatisfy { $0.outcome != nil } } }
 
+  private static func graph(of event: Event) -> GraphID? {
+    switch event.subject {
+    case .operation(let id, _): id.graph
+    case .graph(let id): id
+    case .queue, .worker: nil
+    }
+  }
+
   /// Applies events to their graphs, under one lock for a batch. Costs the events.
   private func take(_ events: [Event]) {
     state.withLock { state in
       for event in events {
-        let graph: GraphID
-        switch event.subject {
-        case .operation(let id, _): graph = id.graph
-        case .graph(let id): graph = id
-        case .queue, .worker: continue
-        }
-        guard let place = state.places[graph] else { continue }
+        guard let graph = Self.graph(of: event), let place = state.places[graph] else { continue }
         guard state.graphs[place].apply(event) else { continue }
         state.version += 1
         tell(place, &state)
