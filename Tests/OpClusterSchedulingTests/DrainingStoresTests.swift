@@ -137,6 +137,51 @@ import Testing
     #expect(late.workers[1].copies.isEmpty && late.scheduler.contentCopies.strandedCount == 0)
   }
 
+  /// The copy is lost for which it was told to leave, while it still runs something.
+  @Test func theCopyIsLost() throws {
+    let content = try ContentTests.content(1)
+    var world = ContentTests.world(["a", "b", "c"])
+    Self.made(content, &world)
+    world.ask(.drainWorker("a"))
+    let first = world.workers[1].copies.isEmpty ? 2 : 1
+    world.workers[first].held = [content]
+    world.report(first)
+    #expect(said(world))
+    world.workers[0].wasToldToDrain = false
+    for at in 1...2 { world.workers[at].copies = [] }
+    world.workers[first].lost = [content.digest]
+    world.report(first)
+    #expect(!said(world))
+    let second = try #require((1...2).first { !world.workers[$0].copies.isEmpty })
+    world.workers[second].held = [content]
+    world.report(second)
+    #expect(said(world))
+    // Its worker says hello again and has it no more; until then it is not known who has it.
+    world.workers[0].wasToldToDrain = false
+    for at in 1...2 { world.workers[at].copies = [] }
+    world.workers[second].peer = PeerID(9_000)
+    world.greet(second)
+    Self.wait(&world, seconds: 4)
+    #expect(!said(world) && world.workers[1...2].contains { !$0.copies.isEmpty })
+  }
+
+  /// What a worker says before it has the order for a copy is about something else.
+  @Test func aLossBeforeTheOrder() throws {
+    let content = try ContentTests.content(1)
+    var world = ContentTests.world(["a", "b"])
+    Self.made(content, &world)
+    world.ask(.drainWorker("a"))
+    #expect(world.workers[1].copies == [content])
+    let taken = world.workers[1].ordersTaken
+    for (known, isUnderWay) in [(taken - 1, true), (taken, false)] {
+      world.workers[1].ordersTaken = known
+      world.workers[1].lost = [content.digest]
+      world.report(1)
+      #expect(world.scheduler.contentCopies.copies(of: content.digest).isEmpty != isUnderWay)
+      #expect(said(world) != isUnderWay)
+    }
+  }
+
   /// Another worker is not heard just now: it may come back, until it is lost.
   @Test(arguments: [true, false]) func theOtherIsSilent(comesBack: Bool) throws {
     let content = try ContentTests.content(1)

@@ -79,6 +79,11 @@ extension Scheduler {
 
   /// Whether workers stay for what somebody needs, and something is going to end that.
   private func checkDraining() -> String? {
+    for number in workers.numbers where conversations[number].increment > 0 {
+      if workers[number].isDraining && !drainingStores.isAnyDraining {
+        return "worker \(number) drains, and nobody knows"
+      }
+    }
     for (digest, staying) in drainingStores.all {
       if !state.pins.contains(digest) { return "workers stay for \(digest), which nobody needs" }
       if !staying.allSatisfy({ workers.contains($0) && workers[$0].isDraining }) {

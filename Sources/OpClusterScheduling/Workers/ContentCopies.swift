@@ -12,6 +12,9 @@ struct ContentCopies: Sendable {
   struct Copy: Hashable, Sendable {
     var worker: UInt32
     var conversation: UInt32
+    /// The number of the order, or of an earlier part of it: what the worker says of the content
+    /// before it has that, is about something else.
+    var order: UInt64 = 0
   }
 
   private struct Look: Comparable, Sendable {
@@ -83,11 +86,14 @@ struct ContentCopies: Sendable {
   func copies(of digest: ContentDigest) -> [Copy: Instant] { underWay[digest] ?? [:] }
 
   /// It has arrived at a worker, or has not. Whether it was on its way there.
+  ///
+  /// - Parameter taken: The newest order that the worker has obeyed.
   @discardableResult
-  mutating func end(_ digest: ContentDigest, at worker: UInt32) -> Bool {
-    guard let copy = underWay[digest]?.keys.first(where: { $0.worker == worker }) else {
-      return false
-    }
+  mutating func end(
+    _ digest: ContentDigest, at worker: UInt32, ordersTaken taken: UInt64 = .max
+  ) -> Bool {
+    let copy = underWay[digest]?.keys.first { $0.worker == worker && $0.order <= taken }
+    guard let copy else { return false }
     underWay[digest]?[copy] = nil
     underWayCount -= 1
     if underWay[digest]?.isEmpty == true { underWay[digest] = nil }

@@ -137,6 +137,7 @@ extension Scheduler {
     forgetTold(to: number)
     conversations[number].begin(peer, hello, number: lastConversation, at: turn.now)
     forgetContents(of: number, at: turn.now)
+    if workers[number].isDraining { drainingStores.greet(number) }
     holders.begin(number, hasStore: hello.store != nil)
     if hello.store != nil { contentCopies.reopenStranded() }
     compareWithKinds(number)

@@ -70,8 +70,9 @@ extension Scheduler {
       .filter { $0 != want.reader && isReadable($0) }
     guard let first = having.first else {
       // Nobody has it now: whoever waits for it is given back, and waits for a holder, or for the
-      // content to be made again.
+      // content to be made again. That its copy does not come is not the reader's fault.
       contentDeliveries.end(want)
+      if contentCopies.end(want.digest, at: want.reader) { noteDear(want.digest, at: turn.now) }
       let at = turn.orders(for: WorkerID(want.reader))
       turn.orders[at].orders.holders.append(ContentHolders(digest: want.digest, sources: []))
       return

@@ -7,6 +7,8 @@ import OpClusterModel
 /// The contents that workers stay for. Not durable: it follows from what they say that they have.
 /// Each method costs the contents, or the workers of the content, that it is given.
 struct DrainingStores: Sendable {
+  /// Those that have begun a conversation, whether they stay for something or not.
+  private var draining: Set<UInt32> = []
   private var contentsByWorker: [UInt32: Set<ContentDigest>] = [:]
   private var workersByContent: [ContentDigest: [UInt32]] = [:]
   /// What workers have that began to drain, as far as nobody has looked at it; some have left
@@ -31,9 +33,15 @@ struct DrainingStores: Sendable {
   /// Whether a worker stays for it.
   func isAwaited(_ digest: ContentDigest) -> Bool { workersByContent[digest] != nil }
 
+  var isAnyDraining: Bool { !draining.isEmpty }
+
+  /// A worker that drains begins a conversation, in which it says what it has.
+  mutating func greet(_ worker: UInt32) { draining.insert(worker) }
+
   /// A worker begins to drain. What it has is to be looked at in parts, the same ones wherever and
   /// whenever that is.
   mutating func addUnexamined(of worker: UInt32, _ contents: Set<ContentDigest>) {
+    draining.insert(worker)
     if contents.isEmpty { return }
     var parts: [[ContentDigest]] = []
     if contents.count <= Self.contentsOfPart {
@@ -88,6 +96,7 @@ struct DrainingStores: Sendable {
 
   /// It has left, or says anew what it has.
   mutating func forget(_ worker: UInt32) {
+    draining.remove(worker)
     unexaminedParts[worker] = nil
     for digest in contentsByWorker.removeValue(forKey: worker) ?? [] {
       workersByContent[digest]?.removeAll { $0 == worker }

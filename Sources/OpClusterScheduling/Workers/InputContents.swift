@@ -26,7 +26,9 @@ extension Scheduler {
       if !isDraining { settleDraining(content.digest, into: &turn) }
       if isNew { noteDelivered(content.digest, at: worker.number, into: &turn) }
     }
-    for digest in report.lost { noteLoss(digest, at: worker.number, now) }
+    for digest in report.lost {
+      noteLoss(digest, at: worker.number, ordersTaken: report.ordersTaken, now)
+    }
     if isDraining { takeDraining(report.held, of: worker, into: &turn) }
   }
 
@@ -70,7 +72,7 @@ extension Scheduler {
     }
   }
 
-  private func hasDraining(_ digest: ContentDigest) -> Bool {
+  func hasDraining(_ digest: ContentDigest) -> Bool {
     holders.workers(with: digest).contains { workers.contains($0) && workers[$0].isDraining }
   }
 

@@ -20,12 +20,20 @@ extension Scheduler {
     state.pins.copies(of: digest) > 1 || drainingStores.isAwaited(digest)
   }
 
-  /// What a worker had is not there any more, or not known. Costs its contents.
+  /// What a worker had is not there any more, or not known. Costs its contents and their holders.
   mutating func forgetContents(of worker: UInt32, at now: Instant) {
     forgetDeliveries(of: worker)
     drainingStores.forget(worker)
-    let dear = holders.forget(worker).filter { isDear($0) }
-    for digest in dear.sorted() { noteDear(digest, at: now) }
+    let lacking = holders.forget(worker).filter { isDear($0) || isLeftToDraining($0) }
+    // It may say at once that it still has them.
+    let moment = max(now + timing.heartbeat + timing.heartbeat, copiesFrom)
+    for digest in lacking.sorted() { contentCopies.look(at: digest, moment) }
+  }
+
+  /// Whether somebody needs it whom a worker serves that drains: those that were told to leave are
+  /// held back at the next look, if no other worker has it.
+  private func isLeftToDraining(_ digest: ContentDigest) -> Bool {
+    drainingStores.isAnyDraining && state.pins.contains(digest) && hasDraining(digest)
   }
 
   /// A content has come to a worker.
@@ -36,11 +44,16 @@ extension Scheduler {
   }
 
   /// A worker has a content no more, or a copy did not come to it.
-  mutating func noteLoss(_ digest: ContentDigest, at worker: UInt32, _ now: Instant) {
-    if contentCopies.end(digest, at: worker) { contentCopies.refuse(digest, by: worker) }
+  mutating func noteLoss(
+    _ digest: ContentDigest, at worker: UInt32, ordersTaken taken: UInt64, _ now: Instant
+  ) {
+    if contentCopies.end(digest, at: worker, ordersTaken: taken) {
+      contentCopies.refuse(digest, by: worker)
+    }
     holders.lose(digest, at: worker)
     forgetDeliveries(of: digest, at: worker)
     noteDear(digest, at: now)
+    if isLeftToDraining(digest) { contentCopies.look(at: digest, max(now, copiesFrom)) }
   }
 
   /// Orders copies of what lies in too few stores. Looks at `Limits.replicationsPerTurn` contents,
@@ -106,7 +119,8 @@ extension Scheduler {
       contentCopies.order(
         digest,
         ContentCopies.Copy(
-          worker: store.worker, conversation: conversations[store.worker].increment),
+          worker: store.worker, conversation: conversations[store.worker].increment,
+          order: conversations[store.worker].ordersSent + 1),
         at: turn.now)
     }
     if !found.stores.isEmpty { contentCopies.look(at: digest, turn.now + Self.copyCheck) }

@@ -24,6 +24,8 @@ extension World {
     else { return }
     for digest in drain.needed.intersection(workers[at].store.kept).sorted()
     where workers[at].store.contents[digest] != nil && coordinator.scheduler.needsContent(digest) {
+      // Whoever had it may not have said yet that it is lost.
+      if lostContents.contains(digest) { continue }
       if workers.indices.contains(where: { $0 != at && has(digest, $0) }) { continue }
       let other = workers.indices.first {
         $0 != at && canTake(digest, $0, from: at, since: drain.since)

@@ -157,6 +157,7 @@ extension World {
       for digest in orders.retained { workers[at].store.retained[digest] = nil }
       for digest in orders.unobtainable where workers[at].core?.cannotReach(digest) == true {
         noteMissed(digest, at)
+        handovers.miss(digest, by: at)
       }
     case .refused(let refusal):
       if refusal.code == .unknownWorker { workers[at].isOwnershipInDoubt = true }
