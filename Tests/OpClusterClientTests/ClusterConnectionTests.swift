@@ -28,7 +28,7 @@ import Testing
   @Test func insideOneProcess() async throws {
     let name = "inproc://client-\(UInt64.random(in: 0 ... .max))"
     let fake = try await FakeCoordinator.start(at: name, Self.pong)
-    let connection = try await ClusterConnection.connect(to: name, deadline: .seconds(30))
+    let connection = try await ClusterConnection.connect(to: name, deadline: .seconds(240))
     let reply = try await connection.request(.ping)
     #expect(reply == .pong(commit: CommitIndex(7), epoch: Epoch(1), lastEvent: 3))
     await connection.close()

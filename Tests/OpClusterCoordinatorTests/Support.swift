@@ -13,7 +13,7 @@ import Synchronization
 import Testing
 
 /// The longest that any test waits for something that should come at once.
-let patience: Int64 = 30_000_000_000
+let patience: Int64 = 240_000_000_000
 
 /// Thrown when something did not happen within `patience`.
 struct Impatience: Error {

@@ -56,7 +56,7 @@ enum InProcessCluster {
   ) async -> Swift.Result<Result, any Error> {
     do {
       let connection = try await ClusterConnection.connect(
-        to: endpoint.address, deadline: .seconds(30))
+        to: endpoint.address, deadline: .seconds(240))
       do {
         let result = try await body(connection)
         await connection.close()

@@ -136,7 +136,7 @@ final class Recorder: Sendable {
 
   /// Waits until `condition` holds; records an issue after a generous deadline.
   func wait(for condition: (Told) -> Bool) {
-    let deadline = ContinuousClock.now + .seconds(60)
+    let deadline = ContinuousClock.now + .seconds(240)
     while !condition(told) {
       if ContinuousClock.now > deadline {
         Issue.record("not told in time: \(told.durable.suffix(1)) \(told.failures)")

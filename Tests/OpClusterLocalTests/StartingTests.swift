@@ -93,7 +93,7 @@ private struct Halving: RegisteredOperation {
       [
         program.template("a") { context in
           // Ends by itself at last, so that a lost cancel is a failure and no hang.
-          let end = ContinuousClock.now + .seconds(30)
+          let end = ContinuousClock.now + .seconds(240)
           while !context.isCancelled, ContinuousClock.now < end {
             try? await Task.sleep(for: .milliseconds(1))
           }

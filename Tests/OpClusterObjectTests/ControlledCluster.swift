@@ -182,7 +182,7 @@ struct TooLate: Error {}
 
 /// Waits until something holds, for a minute at most.
 func eventually(_ condition: @Sendable () -> Bool) async throws {
-  let end = ContinuousClock.now + .seconds(60)
+  let end = ContinuousClock.now + .seconds(240)
   while !condition() {
     if ContinuousClock.now > end { throw TooLate() }
     try await Task.sleep(for: .milliseconds(1))

@@ -412,4 +412,30 @@ import Testing
     #expect(world.scheduler.graphs.numbers.isEmpty)
     #expect(world.brokenInvariant == nil)
   }
+
+  // What a welcome calls stale may be so by a fact of its own turn. Whoever was told that knows of
+  // this fact: a journal that was restored without it is not to take its next hello for an old one.
+  @Test(.checks("S12")) func whoIsWelcomedKnowsTheTurnsCommit() throws {
+    var world = World()
+    let worker = world.join("w1")
+    world.ask(.submit(graph(["a", "b"])))
+    world.start(worker, operation(1, 0))
+    world.end(worker, operation(1, 0))
+    let next = world.nextReport(of: worker)
+    let report = try #require(next)
+    world.workers[worker].peer = PeerID(5_000)
+    let hello = world.hello(of: worker)
+    let before = world.scheduler.lastCommit
+    world.step {
+      $0.handle(report, into: &$1)
+      $0.handle(hello, into: &$1)
+    }
+    #expect(world.turn.isDurable && world.scheduler.lastCommit > before)
+    #expect(world.workers[worker].known?.commit == world.scheduler.lastCommit)
+    // A turn without facts has no commit that anybody could know of.
+    let after = world.scheduler.lastCommit
+    world.greet(worker)
+    #expect(!world.turn.isDurable && world.scheduler.lastCommit == after)
+    #expect(world.workers[worker].known?.commit == after)
+  }
 }

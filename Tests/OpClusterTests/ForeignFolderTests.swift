@@ -47,7 +47,7 @@ import Testing
     }
     for arguments in [["down"], ["ls"], ["up"], ["status"], ["run", "--", "/bin/true"]] {
       let command = try lodging.start("opbatch", arguments)
-      let status = try await command.ended(within: .seconds(30))
+      let status = try await command.ended(within: .seconds(240))
       // `run -- CMD` keeps 0 to 123 for what CMD says.
       let expected: Int32 = arguments[0] == "run" ? 125 : 78
       #expect(status == expected, "\(what), \(arguments[0]): \(status) \(command.error)")
@@ -163,7 +163,7 @@ import Testing
       #expect(ours.error.contains("user \(Self.stranger)"), "\(ours.error)")
       // It was told nothing; and this test would have noticed.
       let witness = try await ClusterConnection.connect(
-        to: client, deadline: .seconds(30), servedByUser: Self.stranger)
+        to: client, deadline: .seconds(240), servedByUser: Self.stranger)
       #expect(try await witness.graphs(Selection(graphs: .all)).isEmpty)
       #expect(try await witness.workers().isEmpty)
       await witness.close()
@@ -201,7 +201,7 @@ import Testing
       ]
       for (program, arguments, status) in commands {
         let command = try lodging.start(program, arguments)
-        let end = try await command.ended(within: .seconds(30))
+        let end = try await command.ended(within: .seconds(240))
         #expect(end == status, "\(program) \(arguments): \(end) \(command.error)")
         #expect(command.error.contains("\(open) above it has mode 0777"), "\(command.error)")
       }
@@ -241,7 +241,7 @@ import Testing
       let worker = try lodging.start(
         "opworker", ["serve", "--allow-root", "--coordinator", "ipc://\(lodging.folder)/w"],
         through: ["/usr/bin/env", "XDG_STATE_HOME=\(foreign)"])
-      #expect(try await worker.ended(within: .seconds(30)) == 77)
+      #expect(try await worker.ended(within: .seconds(240)) == 77)
       #expect(worker.error.contains("\(foreign) above it"), "\(worker.error)")
       #expect(lodging.names(in: foreign) == [])
     }

@@ -190,7 +190,7 @@ import Testing
       #expect(result.output.contains("there"))
       // G37: a worker that serves is told, and goes.
       #expect(try await site.opcoord("key", "rm", "far").status == 0)
-      #expect(try await worker.ended(within: .seconds(30)) == 77)
+      #expect(try await worker.ended(within: .seconds(240)) == 77)
       #expect(worker.error.contains("was removed"))
     }
   }

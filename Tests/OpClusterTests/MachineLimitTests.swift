@@ -85,7 +85,7 @@ private final class TestGroup {
       }
       do {
         // Asked again and again while there is no room, until the time is up.
-        _ = try await connection.request(.submit(graph), timeout: .seconds(20))
+        _ = try await connection.request(.submit(graph), timeout: .seconds(240))
         accepted += 5_000
       } catch where error.kind == .connectionLost && losses < 10 {
         // Its program is read into this little memory as well: it may be silent for long.

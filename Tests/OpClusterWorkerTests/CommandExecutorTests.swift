@@ -31,7 +31,7 @@ private final class ExecutorEnds: Sendable {
 
 /// Waits for a condition that another thread or process brings about.
 private func poll(_ what: String, _ condition: () -> Bool) throws {
-  let deadline = MonotonicClock.now() + 30_000_000_000
+  let deadline = MonotonicClock.now() + 240_000_000_000
   while !condition() {
     try #require(MonotonicClock.now() < deadline, "never: \(what)")
     usleep(2_000)

@@ -69,7 +69,7 @@ final class FakeCoordinator {
 
   /// Turns until the condition holds; fails the test after a generous while.
   func until(
-    _ what: String, seconds: Int64 = 30, location: SourceLocation = #_sourceLocation,
+    _ what: String, seconds: Int64 = 240, location: SourceLocation = #_sourceLocation,
     _ condition: () -> Bool
   ) throws {
     let deadline = MonotonicClock.now() + seconds * 1_000_000_000

@@ -10,7 +10,7 @@ import Testing
 @testable import OpClusterZeroMQ
 
 /// The longest that any test waits for something that should come at once.
-let patience: Int64 = 30_000_000_000
+let patience: Int64 = 240_000_000_000
 
 /// Thrown when something did not happen within `patience`.
 struct Impatience: Error {

@@ -110,7 +110,7 @@ package final class ChildProgram: Sendable {
 
   /// Waits for its end.
   @discardableResult
-  package func ended(within limit: Duration = .seconds(60)) async throws -> Int32 {
+  package func ended(within limit: Duration = .seconds(240)) async throws -> Int32 {
     try await eventually("\(name) ends", within: limit) { self.end }
   }
 
@@ -126,7 +126,7 @@ package struct Trouble: Error, CustomStringConvertible {
 
 /// Asks again and again until there is an answer. The deadline is for failures only.
 package func eventually<Value>(
-  _ what: String, within limit: Duration = .seconds(60),
+  _ what: String, within limit: Duration = .seconds(240),
   details: () async throws -> String = { "" },
   _ answer: () async throws -> Value?
 ) async throws -> Value {
@@ -142,7 +142,7 @@ package func eventually<Value>(
 
 /// The same for a condition.
 package func eventually(
-  _ what: String, within limit: Duration = .seconds(60),
+  _ what: String, within limit: Duration = .seconds(240),
   details: () async throws -> String = { "" },
   holds: () async throws -> Bool
 ) async throws {

@@ -20,7 +20,7 @@ package final class Cluster: Sendable {
     package var workerFlags: [[String]] = []
     /// Seconds, as flags of `opcoord serve`.
     package var timing = [
-      "--heartbeat", "0.2", "--suspect", "1", "--lost", "2", "--resync", "10", "--grace", "20",
+      "--heartbeat", "0.2", "--suspect", "1", "--lost", "4", "--resync", "10", "--grace", "20",
     ]
 
     /// Done in the folder before anything is started there.

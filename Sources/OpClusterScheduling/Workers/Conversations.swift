@@ -145,11 +145,10 @@ extension Scheduler {
     var welcome = Welcome(
       conversation: conversationNow(with: worker), version: version, worker: worker,
       timing: timing, stale: stale, clientEndpoint: clientEndpoint)
-    welcome.known = state.mark(lastCommit)
     welcome.takesContents = hello.store != nil
+    turn.welcomed.append((number, turn.afterDurable.count))
     turn.afterDurable.append(.toWorker(peer, .welcome(welcome)))
     conversations[number].welcomedIn = turn.commit
-    turn.welcomed.append(number)
     welcomedWorkers.append(number)
     conversations[number].lastSpoken = turn.now
     // Repeated: the order to leave may have been lost with the previous conversation.
@@ -438,11 +437,14 @@ extension Scheduler {
     }
   }
 
-  /// Lets a welcome in a turn without facts wait for earlier commits only.
+  /// Lets the welcomes of a turn that is sealed wait for its commit and tell it: what they name as
+  /// stale may be so by the facts of this turn, and a journal that was restored without them is to
+  /// be known by whoever heard of them (S12). A turn without facts waits for earlier commits only.
+  /// O(workers welcomed in the turn).
   mutating func settleWelcomes(_ turn: inout SchedulingTurn) {
-    if turn.isDurable { return }
-    for number in turn.welcomed where workers.contains(number) {
-      conversations[number].welcomedIn = lastCommit
+    for (number, effect) in turn.welcomed {
+      turn.tellMark(state.mark(lastCommit), inWelcomeAt: effect)
+      if workers.contains(number) { conversations[number].welcomedIn = lastCommit }
     }
   }
 

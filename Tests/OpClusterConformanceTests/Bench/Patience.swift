@@ -6,7 +6,7 @@ import RealCluster
 import Testing
 
 /// How long a case waits for what must come; the list says 2 s, a loaded machine may need more.
-let patience = Duration.seconds(30)
+let patience = Duration.seconds(240)
 
 /// Asks again and again until it is so.
 func soon(_ what: String, _ condition: () async throws -> Bool) async throws {

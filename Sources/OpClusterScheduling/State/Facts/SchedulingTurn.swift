@@ -42,8 +42,8 @@ public struct SchedulingTurn: Sendable {
   var endSteps = 0
   /// What they may come to with the present fact.
   var endStepsAllowed = Int.max
-  /// Workers that were welcomed in this turn.
-  var welcomed: [UInt32] = []
+  /// Workers that were welcomed in this turn, and the positions of their welcomes among the effects.
+  var welcomed: [(worker: UInt32, effect: Int)] = []
   /// The plan of the submission that is committed next; nil: `apply` makes it.
   private var plan: GraphPlan?
   /// The time from which the keys of graphs that end in this turn count; unknown if no fact says
@@ -98,6 +98,13 @@ public struct SchedulingTurn: Sendable {
     if plan?.graph.cells.pageBits != pageBits { plan = nil }
     if plan?.isFor(demandsAtOnce: demandsAtOnce) == false { plan = nil }
     return plan.take()
+  }
+
+  /// Lets a worker know with its welcome how far the log goes.
+  mutating func tellMark(_ mark: HistoryMark?, inWelcomeAt effect: Int) {
+    guard case .toWorker(let peer, .welcome(var welcome)) = afterDurable[effect] else { return }
+    welcome.known = mark
+    afterDurable[effect] = .toWorker(peer, .welcome(welcome))
   }
 
   /// Moves all effects to the end of a list, those that claim no fact first. For a body without a
