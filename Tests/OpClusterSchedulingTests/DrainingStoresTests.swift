@@ -208,6 +208,27 @@ import Testing
     #expect(said(world))
   }
 
+  /// Whoever is silent whenever a store is looked for is waited for once.
+  @Test func theOtherIsSilentAgainAndAgain() throws {
+    let content = try ContentTests.content(1)
+    var world = ContentTests.world(["a", "b"])
+    Self.made(content, &world)
+    for _ in 0..<6 {
+      world.report(0)
+      world.tick(after: .seconds(1))
+    }
+    world.ask(.drainWorker("a"))
+    #expect(!said(world))
+    for second in 0..<40 {
+      world.report(0)
+      if second % 15 < 6 { world.report(1) }
+      world.tick(after: .seconds(1))
+    }
+    #expect(said(world) && world.workers[1].copies.isEmpty)
+    #expect(world.scheduler.drainingStores.waitingForSilent.isEmpty)
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
+
   /// A worker that never says that its copy has arrived is passed over for another, and after that
   /// nobody is waited for.
   @Test func aCopyThatNeverArrives() throws {

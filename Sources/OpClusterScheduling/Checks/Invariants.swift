@@ -91,6 +91,9 @@ extension Scheduler {
       }
       if !contentCopies.isFollowed(digest) { return "nobody looks after \(digest)" }
     }
+    for digest in drainingStores.waitingForSilent where !drainingStores.isAwaited(digest) {
+      return "silent stores are waited for, and nobody stays for \(digest)"
+    }
     return nil
   }
 

@@ -11,6 +11,8 @@ struct DrainingStores: Sendable {
   private var draining: Set<UInt32> = []
   private var contentsByWorker: [UInt32: Set<ContentDigest>] = [:]
   private var workersByContent: [ContentDigest: [UInt32]] = [:]
+  /// Until when a store that is not heard is waited for; of contents that workers stay for.
+  private var silenceEnds: [ContentDigest: Instant] = [:]
   /// What workers have that began to drain, as far as nobody has looked at it; some have left
   /// since.
   private var unexamined: Deque<Part> = []
@@ -83,9 +85,23 @@ struct DrainingStores: Sendable {
     }
   }
 
+  /// Until when a store that is not heard just now is waited for: a worker that is heard and silent
+  /// in turns would otherwise hold one that drains for ever. Expects that a worker stays for it.
+  mutating func endOfSilence(
+    _ digest: ContentDigest, at now: Instant, within patience: Span
+  ) -> Instant {
+    if let end = silenceEnds[digest] { return end }
+    silenceEnds[digest] = now + patience
+    return now + patience
+  }
+
+  /// A store has been found that takes it.
+  mutating func endSilence(_ digest: ContentDigest) { silenceEnds[digest] = nil }
+
   /// Nobody has to stay for it. Returns the workers that stay for nothing else.
   mutating func settle(_ digest: ContentDigest) -> [UInt32] {
     guard let workers = workersByContent.removeValue(forKey: digest) else { return [] }
+    endSilence(digest)
     return workers.filter { worker in
       contentsByWorker[worker]?.remove(digest)
       guard contentsByWorker[worker]?.isEmpty == true else { return false }
@@ -100,10 +116,14 @@ struct DrainingStores: Sendable {
     unexaminedParts[worker] = nil
     for digest in contentsByWorker.removeValue(forKey: worker) ?? [] {
       workersByContent[digest]?.removeAll { $0 == worker }
-      if workersByContent[digest]?.isEmpty == true { workersByContent[digest] = nil }
+      if workersByContent[digest]?.isEmpty == true {
+        workersByContent[digest] = nil
+        endSilence(digest)
+      }
     }
   }
 
   /// For the invariants.
   var all: [ContentDigest: [UInt32]] { workersByContent }
+  var waitingForSilent: Dictionary<ContentDigest, Instant>.Keys { silenceEnds.keys }
 }

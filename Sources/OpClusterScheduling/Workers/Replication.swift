@@ -99,7 +99,8 @@ extension Scheduler {
     if found.stores.isEmpty, coming.isEmpty {
       // A worker that is not heard comes back, or is lost, within this time.
       if isHandedOver, found.hasSilent {
-        return contentCopies.look(at: digest, turn.now + timing.lost)
+        let end = drainingStores.endOfSilence(digest, at: turn.now, within: timing.lost)
+        if turn.now < end { return contentCopies.look(at: digest, end) }
       }
       // No store takes it: nobody waits for the next one, which takes it if it comes in time.
       settleDraining(digest, into: &turn)
@@ -123,7 +124,10 @@ extension Scheduler {
           order: conversations[store.worker].ordersSent + 1),
         at: turn.now)
     }
-    if !found.stores.isEmpty { contentCopies.look(at: digest, turn.now + Self.copyCheck) }
+    if !found.stores.isEmpty {
+      drainingStores.endSilence(digest)
+      contentCopies.look(at: digest, turn.now + Self.copyCheck)
+    }
   }
 
   /// Counts no more with copies whose worker has left or begun anew, nor with those that take too
