@@ -59,6 +59,8 @@ struct OperationDecoder {
   private func checkKind(_ fields: Fields, _ name: String, _ place: Place) -> Bool {
     let kinds = ManifestKeys.kinds.filter { fields[$0] != nil }
     if kinds.count == 1 { return true }
+    // Its misspelt kind is reported: that it does nothing as well would hide that.
+    if kinds.isEmpty, ManifestKeys.kinds.contains(where: fields.probablyMeans) { return false }
     let all = kinds.map { "'\($0)'" }.joined(separator: " and ")
     findings.error(
       kinds.isEmpty ? "\(name) does nothing" : "\(name) has \(all)", place,

@@ -13,6 +13,8 @@ struct Fields {
   let findings: Findings
   /// Entries with keys of the table; all entries if the table is open.
   let entries: [ManifestNode.Entry]
+  /// Keys of the table that unknown keys, which are reported, probably mean.
+  private let meant: Set<String>
   /// From a key to its entry, for O(1) look-ups.
   private let positions: [String: Int]
 
@@ -27,6 +29,7 @@ struct Fields {
     }
     var kept: [ManifestNode.Entry] = []
     var positions: [String: Int] = [:]
+    var meant: Set<String> = []
     for entry in all {
       // Keys with `x-` are free at the root, for anchors that operations use.
       if table == ManifestKeys.graph, entry.key.hasPrefix("x-") { continue }
@@ -37,14 +40,19 @@ struct Fields {
         findings.error(
           "unknown key '\(entry.key)' in \(name)", entry.place,
           hint: ManifestKeys.hint(for: entry.key, in: table))
+        if let near = NearNames.nearest(to: entry.key, among: table.keys) { meant.insert(near) }
       }
     }
     self.table = table
     self.place = node.place
     self.findings = findings
     self.entries = kept
+    self.meant = meant
     self.positions = positions
   }
+
+  /// Whether an unknown key, which is reported, probably means this one.
+  func probablyMeans(_ key: String) -> Bool { meant.contains(key) }
 
   /// Stops the program for a key that the table lacks: that is a mistake of a decoder, and never of
   /// a manifest.
