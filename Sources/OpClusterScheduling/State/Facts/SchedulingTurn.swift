@@ -42,7 +42,7 @@ public struct SchedulingTurn: Sendable {
   var endSteps = 0
   /// What they may come to with the present fact.
   var endStepsAllowed = Int.max
-  /// Workers that were welcomed in this turn, and the positions of their welcomes among the effects.
+  /// Workers that were welcomed in this turn, and the places of their welcomes in `afterDurable`.
   var welcomed: [(worker: UInt32, effect: Int)] = []
   /// The plan of the submission that is committed next; nil: `apply` makes it.
   private var plan: GraphPlan?
