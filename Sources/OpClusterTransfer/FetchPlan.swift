@@ -48,7 +48,7 @@ struct FetchPlan {
     }
   }
 
-  private struct Holder {
+  fileprivate struct Holder {
     /// nil: there is no connection.
     var isConnected: Bool?
     /// A connection is not tried before.
@@ -56,11 +56,16 @@ struct FetchPlan {
     var rest = FetchPlan.shortestRest
     /// Those that wait for credit, to begin or to go on: each gets a share in turn.
     var line: Deque<ContentDigest> = []
+    /// Those at whose turn so many others had begun that they have to wait for the end of one; in
+    /// order. Whoever has begun is not behind them.
+    var held: Deque<ContentDigest> = []
     var active: [UInt64: ContentDigest] = [:]
     /// Bytes that it may send us now.
     var credit: Int64 = 0
     /// When it last sent something, or was asked for something first.
     var lastProgress = Instant.distantPast
+    /// When it last sent something over this connection.
+    var lastPiece = Instant.distantPast
     /// When it is looked at next; nil: nobody waits for that.
     var alarm: Instant?
   }
@@ -91,7 +96,7 @@ struct FetchPlan {
   private static let longestRest = OpClusterModel.Span.seconds(5)
   private static let mostRestarts = 5
   /// Contents that one holder sends at a time.
-  private static let mostActive = 64
+  fileprivate static let mostActive = 64
   /// The least credit that is given, so that small pieces do not each cost a message, and the most
   /// at once, so that a large content leaves room for others.
   private static let step: Int64 = 1 << 20
@@ -213,7 +218,7 @@ struct FetchPlan {
   /// Gives those in a holder's line their shares, as long as there is credit; connects first.
   private mutating func giveCredit(to source: ContentSource, at now: Instant) {
     guard let holder = holders[source] else { return }
-    guard !holder.line.isEmpty else { return closeIfIdle(source) }
+    guard holder.isAwaited else { return closeIfIdle(source) }
     guard let isConnected = holder.isConnected else {
       guard now >= holder.restsUntil else { return setAlarm(for: source, at: holder.restsUntil) }
       holders[source]?.isConnected = false
@@ -221,19 +226,21 @@ struct FetchPlan {
       return actions.append(.connect(source))
     }
     guard isConnected else { return }
-    while let digest = holders[source]?.line.first {
+    while let digest = holders[source]?.next {
       guard let fetch = fetches[digest], Self.source(of: fetch) == source, fetch.isInLine else {
-        _ = holders[source]?.line.popFirst()
+        holders[source]?.takeNext()
         continue
       }
       let left = fetch.content.size - fetch.received - fetch.credit
       let room = Limits.contentCredit - (holders[source]?.credit ?? 0)
       guard room >= min(left, Self.step) else { return }
       let isNew = fetch.state == .inLine
-      if isNew, holders[source].map({ $0.active.count >= Self.mostActive }) == true {
-        return
+      let isFull = holders[source]?.hasPlace == false
+      holders[source]?.takeNext()
+      if isNew, isFull {
+        holders[source]?.held.append(digest)
+        continue
       }
-      _ = holders[source]?.line.popFirst()
       give(min(left, room, Self.share), to: digest, fetch, source, at: now)
     }
     closeIfIdle(source)
@@ -278,7 +285,7 @@ struct FetchPlan {
 
   /// An idle connection stays for a while: the next content often comes from the same holder.
   private mutating func closeIfIdle(_ source: ContentSource) {
-    guard let holder = holders[source], holder.line.isEmpty, holder.active.isEmpty,
+    guard let holder = holders[source], !holder.isAwaited, holder.active.isEmpty,
       holder.isConnected == nil
     else { return }
     holders[source] = nil
@@ -299,10 +306,12 @@ struct FetchPlan {
     fresh.restsUntil = now + holder.rest
     fresh.rest = min(holder.rest * 2, Self.longestRest)
     holders[source] = fresh
-    for digest in holder.active.values.sorted() + holder.line {
+    for digest in holder.active.values.sorted() + holder.held + holder.line {
       guard let fetch = fetches[digest], fetch.state != .waiting, Self.source(of: fetch) == source
       else { continue }
       fetches[digest]?.state = .waiting
+      // It waited for others that came from there: the search for it begins now.
+      if now < holder.lastPiece + patience { fetches[digest]?.deadline = now + patience }
       moveOn(digest, .unreachable, at: now)
     }
     closeIfIdle(source)
@@ -323,6 +332,7 @@ struct FetchPlan {
       count > 0 || fetch.content.size == 0
     else { return .broken }
     holders[source]?.lastProgress = now
+    holders[source]?.lastPiece = now
     holders[source]?.credit -= Int64(count)
     fetches[digest]?.received = end
     fetches[digest]?.deadline = now + patience
@@ -393,6 +403,21 @@ struct FetchPlan {
     let isIdle = isConnected && holder.active.isEmpty
     actions.append(.close(source))
     if isIdle { holders[source] = nil } else { lost(source, at: now) }
+  }
+}
+
+extension FetchPlan.Holder {
+  /// Whether something waits for credit.
+  fileprivate var isAwaited: Bool { !line.isEmpty || !held.isEmpty }
+  /// Whether it may begin with a further content.
+  fileprivate var hasPlace: Bool { active.count < FetchPlan.mostActive }
+  private var isNextHeld: Bool { hasPlace && !held.isEmpty }
+
+  /// Whose turn it is.
+  fileprivate var next: ContentDigest? { isNextHeld ? held.first : line.first }
+
+  fileprivate mutating func takeNext() {
+    if isNextHeld { _ = held.popFirst() } else { _ = line.popFirst() }
   }
 }
 

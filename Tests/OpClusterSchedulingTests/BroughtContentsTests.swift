@@ -42,6 +42,23 @@ import Testing
     ])
   }
 
+  /// The only worker that has it drains: one copy is a copy that is wanted.
+  @Test func fromAWorkerThatDrains() throws {
+    var (world, content) = try Self.world(["a", "b"])
+    world.ask(.drainWorker("a"))
+    #expect(Self.bring(content, ["a"], &world) == Self.isThere(of: content))
+    world.tick(after: .milliseconds(10))
+    #expect(world.workers[1].copies == [content])
+    world.workers[1].held = [content]
+    world.report(1)
+    #expect(Self.bring(content, ["a"], &world) == Self.isThere("b", of: content))
+    for _ in 0..<3 {
+      world.tick(after: .seconds(1))
+      for at in world.workers.indices { world.report(at) }
+    }
+    #expect(world.scheduler.contentCopies.isEmpty && world.scheduler.brokenInvariant() == nil)
+  }
+
   @Test func anotherStoreGetsACopy() throws {
     var (world, content) = try Self.world(["a", "b"])
     // Who is reached is named at once.

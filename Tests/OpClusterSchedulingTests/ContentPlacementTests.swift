@@ -190,12 +190,54 @@ import Testing
     var placed = PlacedContents(limit: 1)
     #expect(Limits.placedContents == 1_000_000 && Limits.writeGrantsPerClient == 100_000)
     let isKept = [
-      placed.keep(new.digest, until: .zero), placed.keep(known.digest, until: .zero),
-      placed.keep(new.digest, until: .zero + .seconds(1)),
+      placed.keep(new, until: .zero), placed.keep(known, until: .zero),
+      placed.keep(new, until: .zero + .seconds(1)),
     ]
     #expect(isKept == [true, false, true])
     #expect(placed.takeDue(at: .zero) == [])
     #expect(placed.takeDue(at: .zero + .seconds(1)) == [new.digest] && placed.count == 0)
+  }
+
+  /// What was left with a worker that drains before its submission has come is handed over, or is
+  /// left with another one.
+  @Test(.checks("S148")) func whatWasPlacedIsHandedOver() throws {
+    var world = ContentTests.world(["a", "b"])
+    let content = try ContentTests.content(1)
+    #expect(Self.place([content], &world)?.first?.sources.first?.worker == "a")
+    world.workers[0].held = [content]
+    world.report(0)
+    world.ask(.drainWorker("a"))
+    #expect(!world.workers[0].wasToldToDrain && world.workers[1].copies == [content])
+    world.workers[1].held = [content]
+    world.report(1)
+    #expect(world.workers[0].wasToldToDrain)
+    #expect(world.workers[1].released.isEmpty && world.brokenInvariant == nil)
+    // It has one that nobody has left for a submission.
+    let other = try ContentTests.content(2)
+    world.workers[0].held = [other]
+    world.report(0)
+    #expect(Self.place([other], &world)?.first?.sources.first?.worker == "b")
+  }
+
+  /// Its time to wait for the submission is over: nobody stays for it any more.
+  @Test(.checks("S148")) func whatWasPlacedInVain() throws {
+    var world = ContentTests.world(["a", "b"])
+    let content = try ContentTests.content(1)
+    _ = Self.place([content], &world)
+    world.workers[0].held = [content]
+    world.report(0)
+    for _ in 0..<56 {
+      world.tick(after: .seconds(10))
+      for at in world.workers.indices { world.report(at) }
+    }
+    world.ask(.drainWorker("a"))
+    #expect(!world.workers[0].wasToldToDrain && world.workers[1].copies == [content])
+    for _ in 0..<6 {
+      world.tick(after: .seconds(10))
+      for at in world.workers.indices { world.report(at) }
+    }
+    #expect(world.workers[0].wasToldToDrain && world.scheduler.contentCopies.isEmpty)
+    #expect(world.brokenInvariant == nil)
   }
 
   /// Own files do not make it read what its dependencies left.

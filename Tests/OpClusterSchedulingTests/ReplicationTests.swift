@@ -176,7 +176,7 @@ import Testing
     for _ in 0..<2 { for digest in digests { copies.strand(digest) } }
     #expect(copies.strandedCount == 100 && copies.nextLook == nil)
     for digest in digests.prefix(50) { copies.forget(digest) }
-    copies.reopenStranded()
+    copies.reopenStranded(isNew: true)
     #expect(copies.hasReopened)
     #expect(copies.takeDue(at: .zero, atMost: 30) == Array(digests[50..<80]))
     copies.strand(digests[50])

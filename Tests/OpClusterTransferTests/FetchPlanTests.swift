@@ -82,6 +82,42 @@ import Testing
     #expect(!FetchFailure.unreachable.isNewsOfHolders && !FetchFailure.different.isNewsOfHolders)
   }
 
+  /// Each of them needs more than one share, and there are more than a holder sends at a time.
+  @Test("Many large contents of one holder come one after another, without a pause")
+  func manyLarge() {
+    var plan = FetchPlan(patience: .seconds(10))
+    let source = ContentSource(endpoint: "tcp://one:1")
+    let size: Int64 = 10_000_000
+    for number in 0..<200 {
+      plan.want(World.content(number, size: size), from: [source], at: .zero)
+    }
+    plan.connected(source, at: .zero)
+    var next: [UInt64: Int64] = [:]
+    var arrived = 0
+    while arrived < 200 {
+      var sent: [(number: UInt64, bytes: Int64)] = []
+      for action in plan.takeActions() {
+        switch action {
+        case .send(_, .wish(let number, let wish)): sent.append((number, wish.credit))
+        case .send(_, .credit(let number, let bytes)): sent.append((number, bytes))
+        case .send, .connect: break
+        case .close, .giveUp: Issue.record("\(action)")
+        }
+      }
+      if sent.isEmpty { break }
+      for (number, bytes) in sent {
+        let verdict = plan.take(
+          piece: Int(bytes), at: next[number, default: 0], number: number, from: source,
+          at: .zero)
+        next[number, default: 0] += bytes
+        guard case .last(let digest) = verdict else { continue }
+        arrived += 1
+        plan.drop(digest, at: .zero)
+      }
+    }
+    #expect(arrived == 200 && plan.count == 0)
+  }
+
   @Test("Alarms do not pile up, however many contents pass through one connection")
   func alarms() {
     var plan = FetchPlan(patience: .seconds(10))
@@ -133,7 +169,8 @@ private struct World {
   }
 
   mutating func run() {
-    for number in 0..<60 {
+    // More than one holder sends at a time.
+    for number in 0..<(chance.next() % 3 == 0 ? 200 : 60) {
       let sizes: [Int64] = [0, 1, 1_000, 300_000, 3_000_000, 20_000_000]
       let size = sizes[Int(chance.next() % UInt64(sizes.count))]
       let content = Self.content(number, size: size)

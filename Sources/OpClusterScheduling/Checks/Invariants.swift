@@ -85,7 +85,7 @@ extension Scheduler {
       }
     }
     for (digest, staying) in drainingStores.all {
-      if !state.pins.contains(digest) { return "workers stay for \(digest), which nobody needs" }
+      if !isNeeded(digest) { return "workers stay for \(digest), which nobody needs" }
       if !staying.allSatisfy({ workers.contains($0) && workers[$0].isDraining }) {
         return "workers \(staying) stay for \(digest), and some do not drain"
       }

@@ -44,6 +44,8 @@ struct ContentCopies: Sendable {
   private var strandedOrder: Deque<ContentDigest> = []
   /// How many of these are to be looked at again, since a store has come.
   private var reopened = 0
+  /// Whether the workers that did not take these are asked again.
+  private var isForgiving = false
   private(set) var underWayCount = 0
 
   /// For the invariants: whether it is looked at again.
@@ -108,7 +110,9 @@ struct ContentCopies: Sendable {
   /// Goes on until it lies in so many stores, although nobody needs it any more: a result is to
   /// outlive its graph.
   mutating func last(_ content: StoredContent, copies: UInt8, _ now: Instant) {
-    guard lasting.count - brought.count < Limits.lastingCopies else { return }
+    guard lasting.count - brought.count < Limits.lastingCopies else {
+      return forget(content.digest)
+    }
     lasting[content.digest] = (content.size, copies)
     brought.remove(content.digest)
     look(at: content.digest, now)
@@ -147,18 +151,25 @@ struct ContentCopies: Sendable {
     reopened = min(reopened, strandedOrder.count)
   }
 
-  /// A store has come: all that found none is looked at again, in parts.
-  mutating func reopenStranded() { reopened = strandedOrder.count }
+  /// A store has come, or is heard again: all that found none is looked at again, in parts.
+  ///
+  /// - Parameter isNew: Whoever did not take something is asked again. One that is heard and silent
+  ///   in turns would otherwise be asked for ever.
+  mutating func reopenStranded(isNew: Bool) {
+    reopened = strandedOrder.count
+    if reopened > 0, isNew { isForgiving = true }
+  }
 
   private mutating func takeReopened(atMost limit: Int) -> [ContentDigest] {
     var taken: [ContentDigest] = []
     while reopened > 0, taken.count < limit, let digest = strandedOrder.popFirst() {
       reopened -= 1
       guard stranded.remove(digest) != nil else { continue }
-      refused[digest] = nil
+      if isForgiving { refused[digest] = nil }
       due[digest] = nil
       taken.append(digest)
     }
+    if reopened == 0 { isForgiving = false }
     return taken
   }
 

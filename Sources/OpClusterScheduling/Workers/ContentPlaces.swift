@@ -4,7 +4,7 @@ import HeapModule
 import OpClusterModel
 
 extension Scheduler {
-  /// A worker for each content that nobody has, and its leave to write it there. Costs the
+  /// A worker for each content that nobody has who stays, and its leave to write it there. Costs the
   /// contents, and the workers without a store that it passes: as many stores are looked for as
   /// there are contents, behind those of the last request.
   ///
@@ -14,7 +14,9 @@ extension Scheduler {
     into turn: inout SchedulingTurn
   ) throws(Refusal) -> ClientReply {
     let wanted = contents.filter { content in
-      !holders.workers(with: content.digest).contains { isReadable($0) }
+      !holders.workers(with: content.digest).contains {
+        isReadable($0) && !workers[$0].isDraining
+      }
     }
     try keepPlaced(contents, except: Set(wanted), into: &turn)
     if wanted.isEmpty { return .placed([]) }
@@ -52,7 +54,7 @@ extension Scheduler {
     for content in contents {
       let isWanted = wanted.contains(content)
       let time = isWanted ? GrantOrder.time : PlacedContents.timeToSubmit
-      guard placedContents.keep(content.digest, until: turn.now + time) else {
+      guard placedContents.keep(content, until: turn.now + time) else {
         throw Refusal(
           .busy, "too many files have been left for submissions that have not come",
           retryAfter: .seconds(60))
@@ -87,9 +89,11 @@ extension Scheduler {
         last = number
         looks += 1
         let name = workers[number].name
-        guard !avoided.contains(name), var source = conversations[number].store,
-          writer.reaches(source)
-        else { continue }
+        guard !avoided.contains(name) else { continue }
+        // It has not come back since a restart: nobody knows whether it has a store.
+        let isUnknown = conversations[number].increment == 0 && !workers[number].isDraining
+        if isUnknown { found.hasSilent = true }
+        guard var source = conversations[number].store, writer.reaches(source) else { continue }
         guard takesWork(number) else {
           if isSilent(number) { found.hasSilent = true }
           continue

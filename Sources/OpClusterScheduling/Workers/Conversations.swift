@@ -34,7 +34,12 @@ extension Scheduler {
   private mutating func hear(_ worker: WorkerID, at now: Instant) {
     conversations[worker.number].lastHeard = max(conversations[worker.number].lastHeard, now)
     conversations[worker.number].wasHeard = true
+    guard conversations[worker.number].isSuspect else { return }
     conversations[worker.number].isSuspect = false
+    // It may be silent again when the wait for it is over.
+    if drainingStores.isAnyDraining, conversations[worker.number].store != nil {
+      contentCopies.reopenStranded(isNew: false)
+    }
   }
 
   // MARK: - Hello
@@ -139,7 +144,7 @@ extension Scheduler {
     forgetContents(of: number, at: turn.now)
     if workers[number].isDraining { drainingStores.greet(number) }
     holders.begin(number, hasStore: hello.store != nil)
-    if hello.store != nil { contentCopies.reopenStranded() }
+    if hello.store != nil { contentCopies.reopenStranded(isNew: true) }
     compareWithKinds(number)
     let stale = reconcile(worker, hello, into: &turn)
     var welcome = Welcome(

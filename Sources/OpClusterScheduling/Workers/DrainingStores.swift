@@ -87,12 +87,12 @@ struct DrainingStores: Sendable {
 
   /// Until when a store that is not heard just now is waited for: a worker that is heard and silent
   /// in turns would otherwise hold one that drains for ever. Expects that a worker stays for it.
-  mutating func endOfSilence(
-    _ digest: ContentDigest, at now: Instant, within patience: Span
-  ) -> Instant {
-    if let end = silenceEnds[digest] { return end }
-    silenceEnds[digest] = now + patience
-    return now + patience
+  ///
+  /// - Parameter end: When those that are silent now are back or lost.
+  mutating func endOfSilence(_ digest: ContentDigest, atMost end: Instant) -> Instant {
+    if let known = silenceEnds[digest] { return known }
+    silenceEnds[digest] = end
+    return end
   }
 
   /// A store has been found that takes it.

@@ -19,7 +19,7 @@ extension Scheduler {
       reportedContents.append(told)
       // It has been left; now the submission has to come.
       if placedContents.contains(content.digest) {
-        _ = placedContents.keep(content.digest, until: now + PlacedContents.timeToSubmit)
+        _ = placedContents.keep(content, until: now + PlacedContents.timeToSubmit)
       }
       for id in contentWaits.take(content.digest) { returnToLine(id) }
       noteCopy(content.digest, at: worker.number, now)
@@ -48,7 +48,7 @@ extension Scheduler {
     let changes = state.takePinChanges()
     var released: Set<ToldContent> = []
     for told in reportedContents
-    where mayLeave(told.digest) && workers.contains(told.worker) && released.insert(told).inserted {
+    where !isNeeded(told.digest) && workers.contains(told.worker) && released.insert(told).inserted {
       let at = turn.orders(for: WorkerID(told.worker))
       turn.orders[at].orders.released.append(told.digest)
     }
@@ -57,9 +57,9 @@ extension Scheduler {
     for (content, copies) in changes.dearFreed where !state.pins.contains(content.digest) {
       contentCopies.last(content, copies: copies, turn.now)
     }
-    for digest in changes.freed {
-      if !state.pins.contains(digest) { settleDraining(digest, into: &turn) }
-      if mayLeave(digest) { release(digest, except: released, into: &turn) }
+    for digest in changes.freed where !isNeeded(digest) {
+      settleDraining(digest, into: &turn)
+      release(digest, except: released, into: &turn)
     }
     for digest in changes.claimed where state.pins.contains(digest) {
       if hasDraining(digest) { handOver(digest, at: turn.now) }
@@ -76,8 +76,9 @@ extension Scheduler {
     holders.workers(with: digest).contains { workers.contains($0) && workers[$0].isDraining }
   }
 
-  private func mayLeave(_ digest: ContentDigest) -> Bool {
-    !state.pins.contains(digest) && !placedContents.contains(digest)
+  /// Whether an operation names it, or a submission that has not come yet.
+  func isNeeded(_ digest: ContentDigest) -> Bool {
+    state.pins.contains(digest) || placedContents.contains(digest)
   }
 
   private mutating func release(
@@ -96,6 +97,7 @@ extension Scheduler {
   /// Lets go of what was left for submissions that have not come in time.
   mutating func endPlacements(into turn: inout SchedulingTurn) {
     for digest in placedContents.takeDue(at: turn.now) where !state.pins.contains(digest) {
+      settleDraining(digest, into: &turn)
       release(digest, into: &turn)
     }
   }

@@ -14,7 +14,7 @@ struct PlacedContents: Sendable {
     }
   }
 
-  private var until: [ContentDigest: Instant] = [:]
+  private var placed: [ContentDigest: (until: Instant, size: Int64)] = [:]
   /// Obsolete where a time was changed since.
   private var ends: Heap<End> = []
   private let limit: Int
@@ -23,16 +23,18 @@ struct PlacedContents: Sendable {
 
   init(limit: Int = Limits.placedContents) { self.limit = limit }
 
-  var count: Int { until.count }
+  var count: Int { placed.count }
   var nextEnd: Instant? { ends.min?.until }
-  func contains(_ digest: ContentDigest) -> Bool { until[digest] != nil }
+  func contains(_ digest: ContentDigest) -> Bool { placed[digest] != nil }
+  func size(of digest: ContentDigest) -> Int64? { placed[digest]?.size }
 
   /// False: there are too many.
-  mutating func keep(_ digest: ContentDigest, until moment: Instant) -> Bool {
-    if until[digest] == nil, until.count >= limit { return false }
-    if until[digest] == moment { return true }
-    until[digest] = moment
-    ends.insert(End(until: moment, digest: digest))
+  mutating func keep(_ content: StoredContent, until moment: Instant) -> Bool {
+    let known = placed[content.digest]
+    if known == nil, placed.count >= limit { return false }
+    if known?.until == moment { return true }
+    placed[content.digest] = (moment, content.size)
+    ends.insert(End(until: moment, digest: content.digest))
     return true
   }
 
@@ -41,8 +43,8 @@ struct PlacedContents: Sendable {
     var due: [ContentDigest] = []
     while let first = ends.min, first.until <= now {
       _ = ends.removeMin()
-      guard until[first.digest] == first.until else { continue }
-      until[first.digest] = nil
+      guard placed[first.digest]?.until == first.until else { continue }
+      placed[first.digest] = nil
       due.append(first.digest)
     }
     return due

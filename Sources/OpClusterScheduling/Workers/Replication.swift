@@ -33,7 +33,7 @@ extension Scheduler {
   /// Whether somebody needs it whom a worker serves that drains: those that were told to leave are
   /// held back at the next look, if no other worker has it.
   private func isLeftToDraining(_ digest: ContentDigest) -> Bool {
-    drainingStores.isAnyDraining && state.pins.contains(digest) && hasDraining(digest)
+    drainingStores.isAnyDraining && isNeeded(digest) && hasDraining(digest)
   }
 
   /// A content has come to a worker.
@@ -68,11 +68,13 @@ extension Scheduler {
     _ digest: ContentDigest, into turn: inout SchedulingTurn
   ) {
     let lasting = contentCopies.lasting(digest)
-    let wanted = max(state.pins.copies(of: digest), Int(lasting?.copies ?? 0))
     let isHandedOver = drainingStores.isAwaited(digest) || holdBack(digest, into: &turn)
-    guard wanted > 1 || isHandedOver, let size = state.pins.size(of: digest) ?? lasting?.size else {
-      return contentCopies.forget(digest)
-    }
+    let wanted = max(
+      state.pins.copies(of: digest), Int(lasting?.copies ?? 0), isHandedOver ? 1 : 0)
+    // One copy may be wanted of what only workers that drain have.
+    guard wanted > 1 || lasting != nil || isHandedOver,
+      let size = state.pins.size(of: digest) ?? lasting?.size ?? placedContents.size(of: digest)
+    else { return contentCopies.forget(digest) }
     let having = holders.workers(with: digest).filter { workers.contains($0) }
     endCopies(of: digest, size, at: turn.now)
     let coming = contentCopies.copies(of: digest).keys
@@ -80,7 +82,7 @@ extension Scheduler {
     if !coming.isEmpty { contentCopies.look(at: digest, turn.now + Self.copyCheck) }
     if having.isEmpty { settleDraining(digest, into: &turn) }
     let isSettled = coming.isEmpty && (lacking <= 0 || having.isEmpty)
-    if isSettled, !state.pins.contains(digest) { return contentCopies.forget(digest) }
+    if isSettled, !isNeeded(digest) { return contentCopies.forget(digest) }
     if isSettled { contentCopies.endLasting(digest) }
     // Without a holder that can be reached there is nothing to copy; its return is told.
     guard lacking > 0, let source = having.first(where: { isReadable($0) }) else {
@@ -99,7 +101,9 @@ extension Scheduler {
     if found.stores.isEmpty, coming.isEmpty {
       // A worker that is not heard comes back, or is lost, within this time.
       if isHandedOver, found.hasSilent {
-        let end = drainingStores.endOfSilence(digest, at: turn.now, within: timing.lost)
+        // After a restart it has longer.
+        let end = drainingStores.endOfSilence(
+          digest, atMost: max(turn.now + timing.lost, resyncEnd))
         if turn.now < end { return contentCopies.look(at: digest, end) }
       }
       // No store takes it: nobody waits for the next one, which takes it if it comes in time.

@@ -16,7 +16,7 @@ extension Scheduler {
       examined += part.contents.count
       // What has come since was told since, and what has gone does not stay.
       for digest in part.contents.sorted()
-      where state.pins.contains(digest) && holders.has(part.worker, digest) {
+      where isNeeded(digest) && holders.has(part.worker, digest) {
         handOver(digest, at: turn.now)
       }
       if isLast { _ = turn.orders(for: WorkerID(part.worker)) }
@@ -32,7 +32,7 @@ extension Scheduler {
   /// A store has come after those that drain were told to leave: who is still here stays for it.
   /// Whether somebody does.
   mutating func holdBack(_ digest: ContentDigest, into turn: inout SchedulingTurn) -> Bool {
-    guard state.pins.contains(digest), keepDraining(for: digest) else { return false }
+    guard isNeeded(digest), keepDraining(for: digest) else { return false }
     for worker in holders.workers(with: digest) where workers.contains(worker) {
       _ = turn.orders(for: WorkerID(worker))
     }
@@ -54,7 +54,7 @@ extension Scheduler {
   ) {
     if held.isEmpty { return }
     _ = turn.orders(for: worker)
-    for content in held where state.pins.contains(content.digest) {
+    for content in held where isNeeded(content.digest) {
       handOver(content.digest, at: turn.now)
     }
   }
