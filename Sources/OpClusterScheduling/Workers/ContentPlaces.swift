@@ -4,8 +4,8 @@ import HeapModule
 import OpClusterModel
 
 extension Scheduler {
-  /// A worker for each content that nobody has who stays, and its leave to write it there. Costs the
-  /// contents, and the workers without a store that it passes: as many stores are looked for as
+  /// A worker for each content that nobody has who stays, and its leave to write it there. Costs
+  /// the contents, and the workers without a store that it passes: as many stores are looked for as
   /// there are contents, behind those of the last request.
   ///
   /// - Throws: `workerUnavailable` if there is no worker for them.

@@ -48,7 +48,7 @@ extension Scheduler {
     let changes = state.takePinChanges()
     var released: Set<ToldContent> = []
     for told in reportedContents
-    where !isNeeded(told.digest) && workers.contains(told.worker) && released.insert(told).inserted {
+    where mayLeave(told.digest) && workers.contains(told.worker) && released.insert(told).inserted {
       let at = turn.orders(for: WorkerID(told.worker))
       turn.orders[at].orders.released.append(told.digest)
     }
@@ -57,9 +57,9 @@ extension Scheduler {
     for (content, copies) in changes.dearFreed where !state.pins.contains(content.digest) {
       contentCopies.last(content, copies: copies, turn.now)
     }
-    for digest in changes.freed where !isNeeded(digest) {
-      settleDraining(digest, into: &turn)
-      release(digest, except: released, into: &turn)
+    for digest in changes.freed {
+      if !isNeeded(digest) { settleDraining(digest, into: &turn) }
+      if mayLeave(digest) { release(digest, except: released, into: &turn) }
     }
     for digest in changes.claimed where state.pins.contains(digest) {
       if hasDraining(digest) { handOver(digest, at: turn.now) }
@@ -74,6 +74,10 @@ extension Scheduler {
 
   func hasDraining(_ digest: ContentDigest) -> Bool {
     holders.workers(with: digest).contains { workers.contains($0) && workers[$0].isDraining }
+  }
+
+  private func mayLeave(_ digest: ContentDigest) -> Bool {
+    !isNeeded(digest)
   }
 
   /// Whether an operation names it, or a submission that has not come yet.

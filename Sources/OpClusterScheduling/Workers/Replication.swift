@@ -101,9 +101,7 @@ extension Scheduler {
     if found.stores.isEmpty, coming.isEmpty {
       // A worker that is not heard comes back, or is lost, within this time.
       if isHandedOver, found.hasSilent {
-        // After a restart it has longer.
-        let end = drainingStores.endOfSilence(
-          digest, atMost: max(turn.now + timing.lost, resyncEnd))
+        let end = drainingStores.endOfSilence(digest, atMost: turn.now + timing.lost)
         if turn.now < end { return contentCopies.look(at: digest, end) }
       }
       // No store takes it: nobody waits for the next one, which takes it if it comes in time.
