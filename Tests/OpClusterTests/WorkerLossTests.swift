@@ -98,10 +98,11 @@ import Testing
       let shown = try await cluster.opbatch("show", "\(members.graph.number)/x", "-o", "json")
       let operation = try #require(try JSONValue(shown.output)["operations"].elements.first)
       let attempts = operation["attempts"].elements
-      #expect(attempts.map { $0["attempt"].number } == [1, 2])
+      // One that a loaded machine gave back before it began has a number, and is not listed.
+      #expect(attempts.count == 2)
       #expect(attempts.map { $0["worker"].text == first } == [true, false])
       #expect(attempts.first?["reason"].text == "lost")
-      #expect(operation["attempt"].number == 2)
+      #expect(operation["attempt"].number == attempts.last?["attempt"].number)
       #expect(operation["state"].text == "succeeded")
     }
   }
