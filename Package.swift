@@ -327,6 +327,10 @@ let package = Package(
     .testTarget(
       name: "OpClusterZeroMQTests",
       dependencies: ["OpClusterZeroMQ", "OpClusterSystem", "CZeroMQ"]),
+    // A way between two sockets that ends in the middle of a message.
+    .target(
+      name: "StoppingRelay", dependencies: ["OpClusterSystem", "OpClusterZeroMQ"],
+      path: "Tests/StoppingRelay"),
     // Messages by chance, and what becomes of them on a bad way; hostile traffic from a seed.
     .target(
       name: "MessageGenerators", dependencies: ["OpClusterModel"],
@@ -345,6 +349,7 @@ let package = Package(
     .testTarget(
       name: "OpClusterTransferTests",
       dependencies: [
+        "StoppingRelay",
         "OpClusterTransfer", "OpClusterStore", "OpClusterWire", "OpClusterZeroMQ",
         "OpClusterSystem", "OpClusterModel", logging,
       ]),
@@ -436,7 +441,7 @@ let package = Package(
         "OpClusterJournal",
         "OpClusterPresentation", "OpClusterModel", "OpClusterClient",
         "MessageGenerators",
-        "RealCluster", "CostWorld",
+        "RealCluster", "CostWorld", "StoppingRelay",
       ]),
     .testTarget(
       name: "OpClusterDaemonTests",

@@ -149,7 +149,7 @@ static bool arrange_descriptors(const struct op_spawn_request *request) {
 static bool apply_limits(const struct op_spawn_request *request) {
   for (size_t index = 0; index < request->limit_count; index++) {
     struct rlimit limit = {.rlim_cur = request->limits[index].value,
-                           .rlim_max = request->limits[index].value};
+                           .rlim_max = request->limits[index].maximum};
     if (setrlimit(request->limits[index].resource, &limit) != 0) return false;
   }
   return true;

@@ -52,8 +52,8 @@ public struct ClusterAddress: Hashable, Sendable {
   /// configuration file, else the address of our key, else the cluster in the background, else the
   /// coordinator that this user runs on this machine; nil if there is none.
   ///
-  /// - Throws: `.badConfiguration` if a configuration file cannot be understood, or others could
-  ///   have made the folder of the cluster in the background.
+  /// - Throws: `.badConfiguration` if a configuration file cannot be understood, our key cannot be
+  ///   used, or others could have made the folder of the cluster in the background.
   public static func find(
     flag: String? = nil, keys: String? = nil
   ) throws(ClientError) -> ClusterAddress? {
@@ -67,11 +67,7 @@ public struct ClusterAddress: Hashable, Sendable {
         return ClusterAddress(text: text, origin: .file(path))
       }
     }
-    let folder = try ClusterKeys.folder(keys)
-    // An unusable key is reported when it is needed.
-    if let own = try? folder.own(), let text = own.coordinator, own.role != .worker {
-      return ClusterAddress(text: text, origin: .key(folder.path))
-    }
+    if let address = try address(ofKeyIn: try ClusterKeys.folder(keys)) { return address }
     if let cluster = try BackgroundCluster.running() {
       return ClusterAddress(text: cluster.address, origin: .up)
     }
@@ -80,6 +76,20 @@ public struct ClusterAddress: Hashable, Sendable {
         .map { ClusterAddress(text: $0.client, origin: .serving) }
     } catch {
       throw ClientError(error, advice: "name the coordinator with --coordinator")
+    }
+  }
+
+  /// A key that cannot be used is an error: whoever has one means its cluster, and no other.
+  private static func address(
+    ofKeyIn folder: KeyFolder
+  ) throws(ClientError) -> ClusterAddress? {
+    do throws(KeyError) {
+      guard let own = try folder.own(), let text = own.coordinator, own.role != .worker else {
+        return nil
+      }
+      return ClusterAddress(text: text, origin: .key(folder.path))
+    } catch {
+      throw ClientError(error)
     }
   }
 }

@@ -82,12 +82,16 @@ final class ContentDownloads: Sendable {
 
   func has(_ content: StoredContent) -> Bool { store.has(content.digest) }
 
-  /// Makes a fetched content a file of its own, where nothing is.
+  /// Makes a fetched content a file of its own, which appears as a whole. Ends when the task is
+  /// cancelled.
   func write(
-    _ content: StoredContent, to path: String, isExecutable: Bool
+    _ content: StoredContent, to path: String, isExecutable: Bool, replaces: Bool
   ) throws(ClientError) {
+    let copy = ContentCopy(
+      to: path, mode: isExecutable ? 0o777 : 0o666, obeysMask: true, replaces: replaces, by: folder
+    ) { !Task.isCancelled }
     do throws(StoreError) {
-      try store.copy(content.digest, to: path, mode: isExecutable ? 0o755 : 0o644)
+      try store.copy(content.digest, to: copy)
     } catch {
       throw Self.error("\(error)")
     }

@@ -22,17 +22,18 @@ extension ClusterConnection {
     return fetched
   }
 
-  /// Writes a content that an output names to a new file. It is fetched as by ``data(of:)``, into
-  /// the folder of the file, and appears there as a whole.
+  /// Writes a content that an output names to a file. It is fetched as by ``data(of:)``, into the
+  /// folder of the file, and appears there as a whole; if it does not, what was there is as it was.
   ///
+  /// - Parameter replaces: Whether it takes the place of a file that is there.
   /// - Throws: As ``data(of:)``, or if the file cannot be written, or is there already.
   public func write(
-    _ content: StoredContent, to path: String, isExecutable: Bool = false
+    _ content: StoredContent, to path: String, isExecutable: Bool = false, replaces: Bool = false
   ) async throws(ClientError) {
     let parent = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
     let downloads = try downloads(in: parent.isEmpty ? "/" : parent)
     if !downloads.has(content) { try await bring(content, to: downloads) }
-    try downloads.write(content, to: path, isExecutable: isExecutable)
+    try downloads.write(content, to: path, isExecutable: isExecutable, replaces: replaces)
   }
 
   /// The workers that have contents: at most some of them, and none for a content that nobody has

@@ -140,6 +140,9 @@ public enum Limits {
   public static let holdersTold = 4
   /// Bytes of a content in one message between stores.
   public static let contentPieceBytes = 256 * 1024
+  /// Bytes of a content that are compared with its digest while others wait: some hundredths of a
+  /// second.
+  public static let contentBytesCheckedAtOnce: Int64 = 16 * 1024 * 1024
   /// Bytes of a content that its reader takes on their way, and those of all contents of one
   /// holder.
   public static let contentCredit: Int64 = 8 * 1024 * 1024

@@ -189,6 +189,15 @@ extension Selection {
     return selection
   }
 
+  /// The same selection for as long as a command follows it: a connection that is made again asks
+  /// anew, and `last` and `active` mean other graphs by then.
+  package func lasting(_ graphs: some Sequence<GraphID>) -> Selection {
+    switch self.graphs {
+    case .last, .active: pinned(to: Set(graphs).sorted())
+    case .numbers, .all: self
+    }
+  }
+
   /// Selects exactly this operation. By its name and element rather than its number, since
   /// selections know no numbers of operations.
   package static func operation(_ row: OperationRow) -> Selection {

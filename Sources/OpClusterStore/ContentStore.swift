@@ -114,6 +114,18 @@ package final class ContentStore: Sendable {
     }
   }
 
+  /// Keeps a content until `letGo` if it is here as a whole. What was here before this life is
+  /// compared with its digest first; a large one that was not yet counts as not here, and may come
+  /// again, since others would wait for it.
+  package func keep(whole content: StoredContent) -> Bool {
+    let known = index.withLock { $0[content.digest] }
+    guard let known, known.size == content.size,
+      known.checked != nil || content.size <= Limits.contentBytesCheckedAtOnce,
+      (try? open(content.digest)) != nil
+    else { return false }
+    return keep(content.digest)
+  }
+
   /// Lets a content leave when its room is needed.
   package func letGo(_ digest: ContentDigest) { index.withLock { $0.letGo(digest) } }
 
@@ -205,22 +217,27 @@ package final class ContentStore: Sendable {
       throw .machine(SystemError(action: "open \(path(of: digest))", code: errno))
     }
     let content = OpenContent(descriptor, StoredContent(digest: digest, size: known.size))
-    guard let stamp = FileStamp(descriptor: descriptor), stamp.size == known.size else {
-      throw drop(digest)
+    let stamp = FileStamp(descriptor: descriptor)
+    if let stamp, stamp.size == known.size {
+      if known.checked == stamp { return content }
+      if try content.computedDigest() == digest {
+        index.withLock { $0.noteCheck(digest, stamp) }
+        return content
+      }
     }
-    if known.checked == stamp { return content }
-    guard try content.computedDigest() == digest else { throw drop(digest) }
-    index.withLock { $0.noteCheck(digest, stamp) }
-    return content
+    throw drop(digest, stamp)
   }
 
-  /// Forgets a content whose file is not what its name says.
-  private func drop(_ digest: ContentDigest) -> StoreError {
-    let path = index.withLock { index in
+  /// Forgets a content whose file is not what its name says, unless another one has taken its place
+  /// since it was looked at.
+  private func drop(_ digest: ContentDigest, _ stamp: FileStamp? = nil) -> StoreError {
+    let aside = index.withLock { index -> String? in
+      if FileStamp(path: path(of: digest)) != stamp { return nil }
       index.drop(digest)
       return setAside(digest)
     }
-    _ = unsafe unlink(path)
+    guard let aside else { return .absent(digest) }
+    _ = unsafe unlink(aside)
     onLoss([digest])
     return .damaged(digest)
   }
@@ -255,20 +272,18 @@ package final class ContentStore: Sendable {
     _ digest: ContentDigest, to path: String, isExecutable: Bool = false
   ) throws(StoreError) {
     let content = try open(digest)
-    if isExecutable { return try content.copy(to: path, mode: 0o555) }
+    if isExecutable { return try content.copy(ContentCopy(to: path, mode: 0o555)) }
     if unsafe Glibc.link(self.path(of: digest), path) == 0 { return }
     let code = errno
     // Another disk, or a file that has too many names already.
     guard code == EXDEV || code == EMLINK || code == EPERM else {
       throw .machine(SystemError(action: "make \(path)", code: code))
     }
-    try content.copy(to: path, mode: 0o444)
+    try content.copy(ContentCopy(to: path, mode: 0o444))
   }
 
-  /// Writes the bytes of a content to a new file, which has nothing to do with the store.
-  package func copy(
-    _ digest: ContentDigest, to path: String, mode: UInt32
-  ) throws(StoreError) {
-    try open(digest).copy(to: path, mode: mode)
+  /// Writes the bytes of a content to a file that has nothing to do with the store.
+  package func copy(_ digest: ContentDigest, to copy: ContentCopy) throws(StoreError) {
+    try open(digest).copy(copy)
   }
 }

@@ -42,22 +42,40 @@ package final class OpenContent: Sendable {
     return bytes
   }
 
-  /// Writes the bytes to a new file, which others can read.
-  func copy(to path: String, mode: mode_t) throws(StoreError) {
+  /// Writes the bytes to a file, which appears as a whole: what was there stays until then.
+  func copy(_ copy: ContentCopy) throws(StoreError) {
+    do throws(StoreError) {
+      try write(to: copy)
+      if let code = copy.appear() {
+        throw .machine(SystemError(action: "make \(copy.path)", code: code))
+      }
+    } catch {
+      _ = unsafe unlink(copy.temporary)
+      throw error
+    }
+  }
+
+  private func write(to copy: ContentCopy) throws(StoreError) {
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-    let target = unsafe open(path, flags, 0o600)
-    guard target >= 0 else { throw .machine(SystemError(action: "make \(path)", code: errno)) }
+    let target = unsafe open(copy.temporary, flags, copy.obeysMask ? copy.mode : 0o600)
+    guard target >= 0 else {
+      throw .machine(SystemError(action: "make \(copy.path)", code: errno))
+    }
     defer { close(target) }
     var offset: Int64 = 0
     while offset < content.size {
+      guard copy.goesOn() else {
+        throw .machine(SystemError(action: "write \(copy.path)", code: ECANCELED))
+      }
       let bytes = try read(at: offset, most: Self.piece)
       if let error = FileDescriptor(target).writeAll(bytes) {
-        throw .machine(SystemError(action: "write \(path)", code: error.code))
+        throw .machine(SystemError(action: "write \(copy.path)", code: error.code))
       }
       offset += Int64(bytes.count)
     }
-    guard fchmod(target, mode) == 0 else {
-      throw .machine(SystemError(action: "protect \(path)", code: errno))
+    if copy.obeysMask { return }
+    guard fchmod(target, copy.mode) == 0 else {
+      throw .machine(SystemError(action: "protect \(copy.path)", code: errno))
     }
   }
 

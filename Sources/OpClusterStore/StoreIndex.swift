@@ -48,8 +48,12 @@ struct StoreIndex: Sendable {
 
   subscript(_ digest: ContentDigest) -> Entry? { entries[digest] }
 
-  /// Adds a content, or notes a use of one that is there.
+  /// Adds a content, or notes a use of one that is there; one of another size takes its place, as
+  /// it was only a part.
   mutating func add(_ content: StoredContent, isKept: Bool, checked: FileStamp?) {
+    let known = entries[content.digest]
+    if let known, known.size != content.size { drop(content.digest) }
+    let isKept = isKept || known?.isKept == true
     if entries[content.digest] == nil {
       entries[content.digest] = Entry(size: content.size, isKept: false)
       bytes += content.size

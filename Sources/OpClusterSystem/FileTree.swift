@@ -84,12 +84,6 @@ package enum FileTree {
     }
   }
 
-  /// Removes a file or a link; nothing there is no error.
-  package static func removeFile(_ path: String) throws(SystemError) {
-    if unsafe unlink(path) == 0 || errno == ENOENT { return }
-    throw SystemError(action: "remove \(path)", code: errno)
-  }
-
   /// Opens a file for reading, and runs `body` with its descriptor. Never waits for a writer.
   package static func reading<Value>(
     _ path: String, followsLinks: Bool, _ body: (Int32) throws -> Value

@@ -1,17 +1,33 @@
 // What the system allows this process: descriptors, memory, and what it makes of them. Any thread.
 
 import Glibc
+import Synchronization
 
 package enum ProcessLimits {
+  /// What a process may have of something, and how far it may raise that itself.
+  package struct Limit: Hashable, Sendable {
+    package var current: UInt64
+    package var maximum: UInt64
+  }
+
+  private static let unraisedDescriptors = Mutex<Limit?>(nil)
+  /// The limit of descriptors that the process began with, if it has been raised since: its
+  /// children expect that one.
+  package static var descriptorsBeforeRaising: Limit? { unraisedDescriptors.withLock { $0 } }
+
   /// How many descriptors the process may have; nil: nobody says.
   ///
   /// - Parameter raising: As many as it is allowed to; it keeps what it has where that fails.
   package static func descriptors(raising: Bool) -> Int? {
     guard var limit = limit(of: RLIMIT_NOFILE) else { return nil }
     if raising, limit.rlim_cur < limit.rlim_max {
-      let before = limit.rlim_cur
+      let before = Limit(current: UInt64(limit.rlim_cur), maximum: UInt64(limit.rlim_max))
       limit.rlim_cur = limit.rlim_max
-      if unsafe setrlimit(number(of: RLIMIT_NOFILE), &limit) != 0 { limit.rlim_cur = before }
+      if unsafe setrlimit(number(of: RLIMIT_NOFILE), &limit) == 0 {
+        unraisedDescriptors.withLock { $0 = $0 ?? before }
+      } else {
+        limit.rlim_cur = rlim_t(before.current)
+      }
     }
     return Int(clamping: limit.rlim_cur)
   }

@@ -12,6 +12,21 @@ package enum ContentReader: Hashable, Sendable {
   package init(_ sender: Sender) { self = sender.key.map(ContentReader.key) ?? .local }
 }
 
+/// Whose transfers are counted together: those of one key, over however many connections; who comes
+/// without one is this user, and has a share for each connection.
+enum TransferOwner: Hashable, Sendable {
+  case key(PublicKey)
+  case connection(RoutingID)
+
+  init(_ reader: ContentReader, over connection: RoutingID) {
+    self =
+      switch reader {
+      case .key(let key): .key(key)
+      case .local: .connection(connection)
+      }
+  }
+}
+
 /// The coordinator's word that somebody may read a content, or leave one, until a moment.
 package struct ContentGrant: Hashable, Sendable {
   package var digest: ContentDigest

@@ -22,12 +22,13 @@ package final class ContentServer: Sendable {
   /// - Parameters:
   ///   - keys: Our own key, by which readers over TCP know us; nil: there is no TCP.
   ///   - allowance: What it sends at most, together with whoever has it as well.
+  ///   - unheardBytes: What a connection may have sent that was not heard.
   ///   - left: Called on the server's thread for each content that somebody has left in the store;
   ///     it has to stay there.
   /// - Throws: What binding answered.
   package init(
     _ store: ContentStore, at endpoint: Endpoint, keys: KeyPair?, logger: Logger,
-    allowance: SharedSendAllowance = .init(),
+    allowance: SharedSendAllowance = .init(), unheardBytes: Int = Limits.unheardBytes,
     left: @escaping @Sendable (StoredContent) -> Void = { _ in }
   ) throws(SystemError) {
     let orders = try Mailbox<ServerOrder>(capacity: Self.waitingOrders)
@@ -38,7 +39,8 @@ package final class ContentServer: Sendable {
     thread = try startThread(name: "contents", takesSignals: false) {
       do throws(SystemError) {
         let loop = try ServerLoop(
-          store, at: endpoint, keys, domain: domain, orders, logger, allowance, left)
+          store, at: endpoint, keys, domain: domain, orders, logger, allowance,
+          unheardBytes: UInt64(unheardBytes), left)
         opening.succeed(loop.endpoint)
         loop.run()
       } catch {

@@ -34,6 +34,8 @@ struct FetchPlan {
     /// How often other bytes came.
     var restarts = 0
     var lastFailure = FetchFailure.unreachable
+    /// When the search ends if the holders go on to be busy; nil: none has been.
+    var busyUntil: Instant?
     /// When the search ends if the holders go on to say that it cannot be had from them.
     var refusedUntil: Instant?
 
@@ -95,6 +97,8 @@ struct FetchPlan {
   private static let shortestRest = OpClusterModel.Span.milliseconds(50)
   private static let longestRest = OpClusterModel.Span.seconds(5)
   private static let mostRestarts = 5
+  /// In the patience of a search: others are served meanwhile, and each of them comes to an end.
+  private static let patienceWithCrowds: Int64 = 12
   /// Contents that one holder sends at a time.
   fileprivate static let mostActive = 64
   /// The least credit that is given, so that small pieces do not each cost a message, and the most
@@ -337,6 +341,7 @@ struct FetchPlan {
     fetches[digest]?.received = end
     fetches[digest]?.deadline = now + patience
     fetches[digest]?.refusedUntil = nil
+    fetches[digest]?.busyUntil = nil
     fetches[digest]?.pause = Self.shortestPause
     fetches[digest]?.state = .active(
       number: number, credit: credit - Int64(count), isInLine: isInLine)
@@ -364,14 +369,24 @@ struct FetchPlan {
     holders[source]?.lastProgress = now
     leave(digest, tells: false)
     switch refusal {
-    case .notGranted, .busy:
-      // Of the only holder it is asked again soon.
-      moveOn(digest, refusal == .busy ? .busy : .notGranted, at: now)
+    // Of the only holder it is asked again soon.
+    case .notGranted: moveOn(digest, .notGranted, at: now)
+    case .busy:
+      noteBusy(digest, at: now)
+      moveOn(digest, .busy, at: now)
     case .absent: moveOn(digest, .absent, at: now)
     case .damaged: moveOn(digest, .damaged, at: now)
     case .failed, .full: moveOn(digest, .failed, at: now)
     }
     giveCredit(to: source, at: now)
+  }
+
+  /// A holder serves as many as it can: whoever waits for a place does not search in vain.
+  private mutating func noteBusy(_ digest: ContentDigest, at now: Instant) {
+    guard let fetch = fetches[digest] else { return }
+    let until = fetch.busyUntil ?? now + patience * Self.patienceWithCrowds
+    fetches[digest]?.busyUntil = until
+    fetches[digest]?.deadline = max(fetch.deadline ?? now, min(now + patience, until))
   }
 
   // MARK: - Time

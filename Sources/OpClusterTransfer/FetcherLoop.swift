@@ -86,7 +86,7 @@ final class FetcherLoop {
   }
 
   private func want(_ content: StoredContent, _ sources: [ContentSource]) {
-    if store.keep(content.digest) { return ended(content, nil) }
+    if store.keep(whole: content) { return ended(content, nil) }
     if wanted[content.digest] == nil {
       do throws(StoreError) {
         // Its room is promised before anybody sends a byte.

@@ -15,6 +15,12 @@ package final class SharedSendAllowance: Sendable {
     allowance = Mutex(SendAllowance(rate: bytesPerSecond, at: now))
   }
 
+  /// How many transfers can each have a piece of so many bytes within some time; at least one.
+  func mostTransfers(of bytes: Int, within time: Span) -> Int {
+    guard let rate = allowance.withLock({ $0.rate }) else { return .max }
+    return max(1, Int(saturating: Double(rate) * time.seconds / Double(bytes)))
+  }
+
   func isOpen(at now: Instant) -> Bool {
     allowance.withLock {
       $0.pass(now)

@@ -28,7 +28,7 @@ struct ServedTransfers {
 
   private struct Connection {
     var reader: ContentReader
-    /// When it last asked for something or took something.
+    /// When it last asked for a content, or took bytes: credit alone keeps nobody.
     var lastActive: Instant
     var transfers: [UInt64: Transfer] = [:]
     /// Those that have credit and bytes left; some have ended since.
@@ -53,6 +53,12 @@ struct ServedTransfers {
   /// Those of them that took no more.
   private var blocked: [RoutingID] = []
   private(set) var count = 0
+  private var counts: [TransferOwner: Int] = [:]
+  /// The most transfers of all.
+  private let most: Int
+
+  /// - Parameter most: As many transfers as there are descriptors for.
+  init(most: Int = Limits.transfers) { self.most = most }
 
   /// Whether there is something to send to a connection that may take it.
   var hasTurns: Bool { !turns.isEmpty }
@@ -61,13 +67,17 @@ struct ServedTransfers {
   func count(of connection: RoutingID) -> Int { connections[connection]?.transfers.count ?? 0 }
 
   /// Why another transfer cannot begin; nil: it can.
-  func refusal(of id: TransferID) -> Refused? {
-    guard let known = connections[id.connection] else {
-      return count >= Limits.transfers ? .tooMany : nil
-    }
-    if known.transfers[id.number] != nil { return .numberInUse }
-    return count >= Limits.transfers || known.transfers.count >= Limits.transfersPerReader
-      ? .tooMany : nil
+  func refusal(of id: TransferID, for reader: ContentReader) -> Refused? {
+    if connections[id.connection]?.transfers[id.number] != nil { return .numberInUse }
+    let own = counts[TransferOwner(reader, over: id.connection)] ?? 0
+    return count >= most || own >= Limits.transfersPerReader ? .tooMany : nil
+  }
+
+  private mutating func adjust(_ change: Int, _ reader: ContentReader, _ connection: RoutingID) {
+    count += change
+    let owner = TransferOwner(reader, over: connection)
+    let own = (counts[owner] ?? 0) + change
+    counts[owner] = own > 0 ? own : nil
   }
 
   /// Begins a transfer; the position must lie in the content, or at its end.
@@ -75,7 +85,7 @@ struct ServedTransfers {
     _ id: TransferID, _ content: OpenContent, for reader: ContentReader, from offset: Int64,
     credit: Int64, at now: Instant
   ) {
-    count += 1
+    adjust(1, reader, id.connection)
     var connection = connections[id.connection] ?? Connection(reader: reader, lastActive: now)
     connection.lastActive = now
     connection.transfers[id.number] = Transfer(content: content, next: offset, credit: credit)
@@ -99,8 +109,7 @@ struct ServedTransfers {
     turns.append(number)
   }
 
-  mutating func addCredit(_ bytes: Int64, to id: TransferID, at now: Instant) {
-    connections[id.connection]?.lastActive = now
+  mutating func addCredit(_ bytes: Int64, to id: TransferID) {
     guard let credit = connections[id.connection]?.transfers[id.number]?.credit else { return }
     connections[id.connection]?.transfers[id.number]?.credit =
       min(credit + bytes, Limits.contentBytes)
@@ -108,15 +117,16 @@ struct ServedTransfers {
   }
 
   mutating func end(_ id: TransferID) {
-    guard connections[id.connection]?.transfers.removeValue(forKey: id.number) != nil else {
-      return
-    }
-    count -= 1
+    guard connections[id.connection]?.transfers.removeValue(forKey: id.number) != nil,
+      let reader = connections[id.connection]?.reader
+    else { return }
+    adjust(-1, reader, id.connection)
     forgetIfIdle(id.connection)
   }
 
   mutating func endAll(of connection: RoutingID) {
-    count -= connections[connection]?.transfers.count ?? 0
+    guard let known = connections[connection] else { return }
+    adjust(-known.transfers.count, known.reader, connection)
     connections[connection]?.transfers = [:]
     connections[connection]?.ready = []
     forgetIfIdle(connection)

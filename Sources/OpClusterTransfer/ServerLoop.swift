@@ -21,8 +21,10 @@ final class ServerLoop {
   private var grants = ContentGrants()
   /// Who may leave what.
   private var writeGrants = ContentGrants()
-  private var transfers = ServedTransfers()
-  private var uploads = Uploads()
+  private var transfers: ServedTransfers
+  private var uploads: Uploads
+  private let mostConnections: Int
+  private let unheardBytes: UInt64
   private let allowance: SharedSendAllowance
   private let left: @Sendable (StoredContent) -> Void
   /// Answers that a connection did not take yet, in order: none may get lost, since a writer waits
@@ -30,6 +32,7 @@ final class ServerLoop {
   private var unsent: [RoutingID: Deque<[UInt8]>] = [:]
   private var now = Instant(nanoseconds: MonotonicClock.now())
   private var nextSweep = Instant.distantPast
+  private var nextTrafficLook = Instant.distantPast
   private var isStopped = false
   /// The readers of `grants` have changed since the gate was told.
   private var areReadersNew = false
@@ -37,13 +40,19 @@ final class ServerLoop {
   init(
     _ store: ContentStore, at endpoint: Endpoint, _ keys: KeyPair?, domain: String,
     _ orders: Mailbox<ServerOrder>, _ logger: Logger, _ allowance: SharedSendAllowance,
-    _ left: @escaping @Sendable (StoredContent) -> Void
+    unheardBytes: UInt64, _ left: @escaping @Sendable (StoredContent) -> Void
   ) throws(SystemError) {
     self.store = store
     self.left = left
     self.allowance = allowance
+    self.unheardBytes = unheardBytes
     self.orders = orders
     self.logger = logger
+    let descriptors = ProcessLimits.descriptors(raising: false) ?? .max
+    let most = allowance.mostTransfers(of: Limits.contentPieceBytes, within: Self.longestGap)
+    transfers = ServedTransfers(most: min(Limits.transfers, most, descriptors / 4))
+    uploads = Uploads(most: min(Limits.transfers, descriptors / 8))
+    mostConnections = min(Limits.peersPerSocket, descriptors / 4)
     gate = keys == nil ? nil : try Gate(domain: domain) { _ in false }
     socket = try Socket(
       role: .router(maximumMessageBytes: Self.requestBytes),
@@ -60,6 +69,9 @@ final class ServerLoop {
   private static let waitingPieces = 32
   /// The time between tries to send to a connection that took no more: some pieces' time.
   private static let pause = OpClusterModel.Span.milliseconds(2)
+  /// A reader gets a piece of each transfer as often as that, also of a store whose network is
+  /// limited: who hears nothing for longer gives it up.
+  private static let longestGap = OpClusterModel.Span.seconds(5)
   /// The gate closes after this time without a turn.
   private static let gateTime = OpClusterModel.Span.seconds(5)
   private static let turn = OpClusterModel.Span.seconds(1)
@@ -77,7 +89,8 @@ final class ServerLoop {
       if grants.endOld(at: now) { areReadersNew = true }
       if writeGrants.endOld(at: now) { areReadersNew = true }
       tellGate()
-      _ = socket.countConnections(most: Limits.peersPerSocket)
+      _ = socket.countConnections(most: mostConnections)
+      cutUnheard()
       takeRequests()
       endSilent()
       sendAnswers()
@@ -145,6 +158,21 @@ final class ServerLoop {
     uploads.endSilent(at: now)
   }
 
+  /// libzmq bounds what waits in whole messages: one that never ends has to be noticed by the
+  /// kernel's count. Costs the connections, once a second.
+  private func cutUnheard() {
+    guard now >= nextTrafficLook else { return }
+    nextTrafficLook = now + Self.turn
+    for connection in socket.unheard(beyond: unheardBytes) {
+      logger.error(
+        """
+        a connection to the store is cut: it has sent more than can be heard, as by a message that \
+        never ends
+        """, metadata: ["address": "\(connection.origin.networkAddress ?? "unknown")"])
+      socket.cut(connection.origin)
+    }
+  }
+
   // MARK: - Requests
 
   private func takeRequests() {
@@ -171,8 +199,7 @@ final class ServerLoop {
       let id = TransferID(connection: sender.connection, number: number)
       if let refusal = begin(id, wish, for: ContentReader(sender)) { answer(id, refusal) }
     case .credit(let number, let bytes):
-      transfers.addCredit(
-        bytes, to: TransferID(connection: sender.connection, number: number), at: now)
+      transfers.addCredit(bytes, to: TransferID(connection: sender.connection, number: number))
     case .stop(let number):
       let id = TransferID(connection: sender.connection, number: number)
       transfers.end(id)
@@ -193,7 +220,7 @@ final class ServerLoop {
     guard writeGrants.allows(writer, content.digest, at: now) else {
       return .refused(.notGranted)
     }
-    if store.keep(content.digest) { return .kept(content) }
+    if store.keep(whole: content) { return .kept(content) }
     do throws(StoreError) {
       let (answer, replaced) = try uploads.offer(content, id, by: writer, to: store, at: now)
       if let replaced { self.answer(replaced, ContentRefusal.busy) }
@@ -249,7 +276,7 @@ final class ServerLoop {
   private func begin(
     _ id: TransferID, _ wish: ContentWish, for reader: ContentReader
   ) -> ContentRefusal? {
-    switch transfers.refusal(of: id) {
+    switch transfers.refusal(of: id, for: reader) {
     case .numberInUse:
       cut(id.connection, "used a number twice")
       return nil

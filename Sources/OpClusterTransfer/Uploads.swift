@@ -14,6 +14,7 @@ struct Uploads {
     /// Who sends it; nil: nobody does now.
     var sender: TransferID?
     var writer: ContentReader
+    var owner: TransferOwner
     /// Bytes that the sender may still send.
     var credit: Int64 = 0
     var lastActive: Instant
@@ -21,8 +22,13 @@ struct Uploads {
 
   private var uploads: [ContentDigest: Upload] = [:]
   private var digests: [TransferID: ContentDigest] = [:]
-  /// How many each connection sends.
-  private var counts: [RoutingID: Int] = [:]
+  /// How many each has begun, or taken over, also of those that it does not go on with.
+  private var counts: [TransferOwner: Int] = [:]
+  /// The most uploads of all.
+  private let most: Int
+
+  /// - Parameter most: As many uploads as there are descriptors for.
+  init(most: Int = Limits.transfers) { self.most = most }
 
   var count: Int { uploads.count }
 
@@ -47,12 +53,18 @@ struct Uploads {
     _ content: StoredContent, _ id: TransferID, by writer: ContentReader, to store: ContentStore,
     at now: Instant
   ) throws(StoreError) -> (answer: Answer, replaced: TransferID?) {
+    let owner = TransferOwner(writer, over: id.connection)
+    if uploads[content.digest]?.owner != owner,
+      counts[owner] ?? 0 >= Limits.transfersPerReader
+    {
+      return (.refused(.busy), nil)
+    }
     if uploads[content.digest] == nil {
-      guard uploads.count < Limits.transfers,
-        counts[id.connection] ?? 0 < Limits.transfersPerReader
-      else { return (.refused(.busy), nil) }
+      guard uploads.count < most else { return (.refused(.busy), nil) }
       uploads[content.digest] = Upload(
-        incoming: try store.begin(content), content: content, writer: writer, lastActive: now)
+        incoming: try store.begin(content), content: content, writer: writer, owner: owner,
+        lastActive: now)
+      adjust(1, owner)
     }
     guard var upload = uploads[content.digest], upload.content == content else {
       return (.refused(.failed), nil)
@@ -60,26 +72,27 @@ struct Uploads {
     let replaced = upload.sender
     if let replaced {
       if replaced != id, now < upload.lastActive + Self.patience { return (.refused(.busy), nil) }
-      forget(replaced)
+      digests[replaced] = nil
     }
     upload.sender = id
     upload.writer = writer
+    adjust(-1, upload.owner)
+    upload.owner = owner
+    adjust(1, owner)
     upload.lastActive = now
     let offset = upload.incoming.size
     upload.credit = min(content.size - offset, Limits.contentCredit)
     uploads[content.digest] = upload
     digests[id] = content.digest
-    counts[id.connection, default: 0] += 1
     let answer =
       offset < content.size
       ? Answer.wanted(offset: offset, credit: upload.credit) : try finish(content.digest)
     return (answer, replaced == id ? nil : replaced)
   }
 
-  private mutating func forget(_ id: TransferID) {
-    guard digests.removeValue(forKey: id) != nil else { return }
-    let count = counts[id.connection] ?? 1
-    counts[id.connection] = count > 1 ? count - 1 : nil
+  private mutating func adjust(_ change: Int, _ owner: TransferOwner) {
+    let own = (counts[owner] ?? 0) + change
+    counts[owner] = own > 0 ? own : nil
   }
 
   /// Ends the uploads of a writer. Costs all uploads; keys are removed rarely.
@@ -122,13 +135,14 @@ struct Uploads {
   }
 
   private mutating func drop(_ digest: ContentDigest) {
-    if let sender = uploads.removeValue(forKey: digest)?.sender { forget(sender) }
+    guard let upload = uploads.removeValue(forKey: digest) else { return }
+    adjust(-1, upload.owner)
+    if let sender = upload.sender { digests[sender] = nil }
   }
 
   /// The sender wants to send no more of it; what has come stays for a while.
   mutating func stop(_ id: TransferID) {
-    guard let digest = digests[id] else { return }
-    forget(id)
+    guard let digest = digests.removeValue(forKey: id) else { return }
     uploads[digest]?.sender = nil
   }
 

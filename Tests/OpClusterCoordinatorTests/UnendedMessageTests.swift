@@ -7,6 +7,7 @@ import OpClusterKeys
 import OpClusterModel
 import OpClusterWire
 import OpClusterZeroMQ
+import StoppingRelay
 import Testing
 
 @testable import OpClusterCoordinator

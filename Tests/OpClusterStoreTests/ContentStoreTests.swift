@@ -157,6 +157,84 @@ import Testing
     #expect(folder.files(ContentStore.contents).isEmpty)
   }
 
+  @Test("What an earlier life has left counts as here only as a whole; else it comes again")
+  func leftDamaged() throws {
+    let folder = Folder()
+    let large = [UInt8](repeating: 2, count: Int(Limits.contentBytesCheckedAtOnce) + 1)
+    let (whole, short, flipped, unread): (
+      StoredContent, StoredContent, StoredContent, StoredContent
+    )
+    do {
+      let store = try ContentStore(folder: folder.path, limit: 1 << 30)
+      whole = try store.add([1, 2, 3])
+      short = try store.add([UInt8](repeating: 7, count: 500))
+      flipped = try store.add([UInt8](repeating: 8, count: 500))
+      unread = try store.add(large)
+      _ = unsafe chmod(store.path(of: short.digest), 0o600)
+      #expect(unsafe truncate(store.path(of: short.digest), 10) == 0)
+      try folder.flip(flipped.digest, at: 3)
+    }
+    let store = try ContentStore(folder: folder.path, limit: 1 << 30)
+    #expect(store.keep(whole: whole))
+    #expect(!store.keep(whole: short) && !store.keep(whole: flipped))
+    #expect(store.has(short.digest) && !store.has(flipped.digest))
+    #expect(!store.keep(whole: unread), "others would wait for it")
+    let found = try store.open(unread.digest)
+    #expect(store.keep(whole: unread))
+    // What comes takes its place, with its own size; what was open is read to its end.
+    for (content, bytes) in [(short, [UInt8](repeating: 7, count: 500)), (unread, large)] {
+      let incoming = try store.begin(content)
+      try incoming.append(bytes.span)
+      _ = try incoming.finish()
+      #expect(store.keep(whole: content))
+      #expect(try store.open(content.digest).read(at: 0, most: bytes.count) == bytes)
+    }
+    #expect(try found.read(at: 0, most: 1) == [2])
+    let all = 3 + 500 + Int64(large.count)
+    #expect(store.usage.bytes == all && store.usage.kept == all && store.usage.promised == 0)
+  }
+
+  @Test("A copy appears as a whole, or leaves what was there as it was, and nothing beside it")
+  func copies() throws {
+    let (folder, out) = (Folder(), Folder())
+    let store = try ContentStore(folder: folder.path + "/store", limit: 1 << 30)
+    let bytes = [UInt8](repeating: 3, count: 5 << 20)
+    let digest = try store.add(bytes).digest
+    let path = "\(out.path)/all"
+    func files() throws -> [String] {
+      try FileManager.default.contentsOfDirectory(atPath: out.path)
+    }
+    for way in [nil, folder.path, "/proc"] {
+      var pieces = 0
+      let broken = ContentCopy(to: path, mode: 0o644, by: way) {
+        pieces += 1
+        return pieces < 3
+      }
+      #expect(throws: StoreError.self) { try store.copy(digest, to: broken) }
+      #expect(pieces == 3)
+      #expect(try files().isEmpty)
+      try store.copy(digest, to: ContentCopy(to: path, mode: 0o640, by: way))
+      #expect(try Data(contentsOf: URL(filePath: path)) == Data(bytes))
+      var facts = stat()
+      #expect(unsafe stat(path, &facts) == 0 && facts.st_mode & 0o777 == 0o640)
+      try Data([1]).write(to: URL(filePath: path))
+      #expect(throws: StoreError.self) {
+        try store.copy(digest, to: ContentCopy(to: path, mode: 0o644, by: way))
+      }
+      let stopped = ContentCopy(to: path, mode: 0o644, replaces: true, by: way) { false }
+      #expect(throws: StoreError.self) { try store.copy(digest, to: stopped) }
+      #expect(try Data(contentsOf: URL(filePath: path)) == Data([1]))
+      let masked = ContentCopy(
+        to: path, mode: 0o666, obeysMask: true, replaces: true, by: way)
+      try store.copy(digest, to: masked)
+      #expect(try Data(contentsOf: URL(filePath: path)) == Data(bytes))
+      #expect(unsafe stat(path, &facts) == 0 && facts.st_mode & 0o777 == 0o644)
+      #expect(try files() == ["all"])
+      #expect(folder.files("") == ["store"])
+      #expect(unsafe unlink(path) == 0)
+    }
+  }
+
   @Test("A folder that others can enter is no store")
   func privacy() throws {
     let folder = Folder()

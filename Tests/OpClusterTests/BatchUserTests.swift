@@ -279,6 +279,11 @@ import Testing
     #expect(why.output.contains("it asks for 64 cpus, and the largest worker has 2"))
     #expect(lines.last == "120 succeeded", "\(why.output)")
     #expect(lines.contains { $0 == "1 skipped: \(graph)/after" })
+    // Programs are told of each, in the same order, also where no operation is in some state.
+    for format in ["json", "jsonl", "name"] {
+      let told = try await cluster.opbatch("why", graph, "-o", format)
+      #expect(told.status == 0 && told.output.contains("\(graph)/big"), "\(told.error)")
+    }
     // In watch and in doctor, too.
     let watch = try cluster.startOpbatch(["watch", graph])
     try await eventually("watch tells it", details: { watch.output + watch.error }) {

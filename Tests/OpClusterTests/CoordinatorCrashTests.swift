@@ -1,6 +1,7 @@
 // A coordinator that is killed under load and started again (F1, G1, G12, G19, G24).
 
 import Citations
+import Glibc
 import OpClusterClient
 import OpClusterModel
 import RealCluster
@@ -39,6 +40,32 @@ import Testing
       #expect(scene.lines.map(\.attempt) == [1, 1, 1, 1, 1])
       let rows = try await scene.connection.operations(.graph(running.graph))
       #expect(rows.map(\.attempt) == [1, 1, 1])
+    }
+  }
+
+  /// Who follows `last` goes on with the graph that it was, also over a new connection.
+  @Test func followersKeepTheirGraph() async throws {
+    try await Cluster.with(Cluster.Shape(workers: 1)) { cluster in
+      let scene = try await Scene("last", on: cluster)
+      for gate in ["one", "other"] { try scene.makeGate(gate) }
+      let followed = try await scene.submit { try $0.add("a", .shell("echo here; gate one")) }
+      let logs = try cluster.startOpbatch(["logs", "last", "-f"])
+      let events = try cluster.startOpbatch(["events", "last", "-f", "-o", "jsonl"])
+      try await eventually("both follow", details: { logs.error + events.error }) {
+        logs.output.contains("here") && events.output.contains("caught_up")
+      }
+      let later = try await scene.submit { try $0.add("b", .shell("gate other")) }
+      try await cluster.kill("opcoord")
+      try await cluster.startCoordinator()
+      try scene.open("one")
+      #expect(try await logs.ended() == 0, "\(logs.error)")
+      try await eventually("its end is told", details: { events.output + events.error }) {
+        events.output.contains("\"kind\":\"graph\",\"value\":\"succeeded\"")
+      }
+      events.signal(SIGKILL)
+      try scene.open("other")
+      try await scene.ended(followed)
+      try await scene.ended(later)
     }
   }
 

@@ -21,6 +21,26 @@ import Testing
     return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
   }
 
+  /// A worker takes as many as it may have, for what others read from its store. Its commands have
+  /// those that it began with, and may take more themselves.
+  @Test func commandsHaveWhatTheWorkerBeganWith() async throws {
+    var shape = Cluster.Shape(workers: 1)
+    shape.launches["w1"] = Cluster.Launch(through: [
+      "/bin/sh", "-c", "ulimit -Sn 300 && exec \"$0\" \"$@\"",
+    ])
+    try await Cluster.with(shape) { cluster in
+      let words = "ulimit -Sn; ulimit -Hn; grep 'open files' /proc/$PPID/limits"
+      let said = try await cluster.opbatch("run", "--", "/bin/sh", "-c", words)
+      #expect(said.status == 0, "\(said.error)")
+      let lines = said.output.split(separator: "\n").map(String.init)
+      let own = try #require(lines.last?.split(separator: " ").map(String.init))
+      #expect(lines.first == "300", "\(said.output)")
+      // The worker's own: as many as it may have, which the command may have as well.
+      try #require(lines.count == 3 && own.count > 4, "\(said.output)")
+      #expect(own[3] == lines[1] && own[4] == lines[1] && own[3] != "300", "\(said.output)")
+    }
+  }
+
   /// The limit falls while it serves, below the numbers of what it has open: who is there is
   /// served, who comes is cut, nothing spins, and when others have left there is room again.
   @Test(.timeLimit(.minutes(30))) func theLimitFalls() async throws {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct DoctorCommandTests {
   @Test func itSaysWhatIsWrong() async throws {
-    try await Cluster.with(Cluster.Shape(workers: 1)) { cluster in
+    try await Cluster.with(Cluster.Shape(workers: 1).losingSoon) { cluster in
       let well = try await cluster.opbatch("doctor", "-o", "json")
       #expect(well.status == 0, "\(well.output)")
       let report = try JSONValue(well.output)

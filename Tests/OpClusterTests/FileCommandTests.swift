@@ -172,7 +172,7 @@ import Testing
   @Test(.checks("S153"), arguments: [true, false]) func madeAgain(reproducible: Bool) async throws {
     var shape = try shape(overTCP: false)
     shape.workers = 1
-    try await Cluster.with(shape) { cluster in
+    try await Cluster.with(shape.losingSoon) { cluster in
       let home = cluster.folder
       let text = """
         version: 1
@@ -228,7 +228,7 @@ import Testing
 
   /// With `replicas: 2` a second worker has what was made, and nothing is made again.
   @Test(.checks("S140")) func replicas() async throws {
-    try await Cluster.with(try shape(overTCP: false)) { cluster in
+    try await Cluster.with(try shape(overTCP: false).losingSoon) { cluster in
       let home = cluster.folder
       let text = """
         version: 1
@@ -319,7 +319,7 @@ import Testing
   ) async throws {
     var shape = try shape(overTCP: false)
     shape.workers = 1
-    try await Cluster.with(shape) { cluster in
+    try await Cluster.with(shape.losingSoon) { cluster in
       let home = cluster.folder
       func text(_ read: String) -> String {
         """
@@ -388,8 +388,6 @@ import Testing
   @Test func interrupted() async throws {
     var shape = try shape(overTCP: false)
     shape.workers = 1
-    // A worker that stands still is not noticed meanwhile.
-    shape.timing = ["--heartbeat", "1", "--suspect", "60", "--lost", "120", "--resync", "130"]
     try await Cluster.with(shape) { cluster in
       try someBytes(5_000, 1).write(to: URL(filePath: "\(cluster.folder)/file"))
       try write(
@@ -404,6 +402,60 @@ import Testing
       cluster.daemon("w1")?.signal(SIGCONT)
       let listed = try await cluster.opbatch("ls", "-a", "-o", "name")
       #expect(listed.output == "", "\(listed.output)")
+    }
+  }
+
+  /// Ctrl-C while a file is brought leaves what was there, and nothing else; so does a full disk.
+  @Test func fetchesWholeFilesOnly() async throws {
+    var shape = try shape(overTCP: false)
+    shape.workers = 1
+    try await Cluster.with(shape) { cluster in
+      try write(
+        """
+        version: 1
+        operations:
+          make: {run: "head -c 3000000 /dev/zero > large", outputs: {files: {large: large}}}
+
+        """, to: "\(cluster.folder)/graph.yaml")
+      let made = try await cluster.opbatch("submit", "\(cluster.folder)/graph.yaml", "--wait")
+      #expect(made.status == 0, "\(made.error)")
+      let here = "\(cluster.folder)/here"
+      try FileManager.default.createDirectory(
+        atPath: here, withIntermediateDirectories: false)
+      try write("before", to: "\(here)/large")
+      let words = ["fetch", "1/make", "-o", "\(here)/large", "--replace"]
+      cluster.daemon("w1")?.signal(SIGSTOP)
+      let fetch = try cluster.startOpbatch(words)
+      try await eventually("it has begun") {
+        try FileManager.default.contentsOfDirectory(atPath: here).count > 1
+      }
+      fetch.signal(SIGINT)
+      #expect(try await fetch.ended() == 130, "\(fetch.error)")
+      #expect(fetch.error.contains("not everything was fetched"), "\(fetch.error)")
+      cluster.daemon("w1")?.signal(SIGCONT)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: here) == ["large"])
+      #expect(text(of: "\(here)/large") == "before")
+      // A disk that has no room for it; only root may make one.
+      if geteuid() == 0 {
+        let script = """
+          mount -t tmpfs -o size=1m none "$1" && echo before > "$1/large" || exit 99
+          shift; "$@"; status=$?
+          [ "$(ls -A "$0")" = large ] && [ "$(cat "$0/large")" = before ] || exit 98
+          exit $status
+          """
+        let program = try ChildProgram(
+          "full", "/usr/bin/unshare",
+          ["-m", "/bin/sh", "-c", script, here, here, try Cluster.executable("opbatch")] + words,
+          environment: cluster.environment + ["OPBATCH_COORDINATOR=\(cluster.address)"],
+          folder: cluster.folder, input: "/dev/null")
+        let status = try await program.ended()
+        #expect(![0, 98, 99].contains(status), "\(status) \(program.error)")
+        #expect(program.error.contains("No space left"), "\(program.error)")
+      }
+      let fetched = try cluster.startOpbatch(words)
+      #expect(try await fetched.ended() == 0, "\(fetched.error)")
+      #expect(try Data(contentsOf: URL(filePath: "\(here)/large")).count == 3_000_000)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: here) == ["large"])
     }
   }
 

@@ -188,11 +188,40 @@ import Testing
       let result = try await site.run("opbatch", home: "uta", ["run", "--", "/bin/echo", "there"])
       #expect(result.status == 0, "\(result.error)")
       #expect(result.output.contains("there"))
+      try await unusableKeys(of: "uta", site)
       // G37: a worker that serves is told, and goes.
       #expect(try await site.opcoord("key", "rm", "far").status == 0)
       #expect(try await worker.ended(within: .seconds(240)) == 77)
       #expect(worker.error.contains("was removed"))
     }
+  }
+
+  /// Nothing runs elsewhere because the key of the cluster cannot be used; everybody is told of it.
+  private func unusableKeys(of home: String, _ site: KeySite) async throws {
+    let folder = site.keys(of: home)
+    let file = "\(folder)/own.key"
+    let key = try #require(FileManager.default.contents(atPath: file))
+    func expectNamed(_ path: String) async throws {
+      for words in [["run", "--", "/bin/echo", "here"], ["ls"], ["doctor"], ["config", "show"]] {
+        let said = try await site.run("opbatch", home: home, words)
+        // The status of `run` is that of its command, or says that there was none.
+        #expect(said.status == (words[0] == "run" ? 125 : 78), "\(words): \(said.error)")
+        #expect((said.output + said.error).contains(path), "\(words): \(said.error)")
+        #expect(!said.output.contains("here"))
+      }
+    }
+    #expect(unsafe chmod(file, 0o644) == 0)
+    try await expectNamed(file)
+    #expect(unsafe (chmod(file, 0o600), chmod(folder, 0o755)) == (0, 0))
+    try await expectNamed(folder)
+    #expect(unsafe chmod(folder, 0o700) == 0)
+    try Data("no key\n".utf8).write(to: URL(filePath: file))
+    #expect(unsafe chmod(file, 0o600) == 0)
+    try await expectNamed(file)
+    try key.write(to: URL(filePath: file))
+    #expect(unsafe chmod(file, 0o600) == 0)
+    let again = try await site.run("opbatch", home: home, ["run", "--", "/bin/echo", "there"])
+    #expect(again.status == 0 && again.output.contains("there"), "\(again.error)")
   }
 
   /// A token in a file or on standard input, where nobody else can read it: the lines as they are

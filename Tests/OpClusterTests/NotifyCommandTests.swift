@@ -25,6 +25,13 @@ import Testing
     return path
   }
 
+  /// Submits; the graph's number.
+  private func submitted(_ path: String, _ scene: Scene) async throws -> String {
+    let said = try await scene.cluster.opbatch("submit", path, "-o", "name")
+    try #require(said.status == 0, "\(said.error)")
+    return try #require(said.output.split(separator: "\n").first.map { String($0) })
+  }
+
   /// What a file holds once it is there.
   private func appeared(_ path: String) async throws -> String {
     try await eventually("\(path) appears") {
@@ -77,8 +84,7 @@ import Testing
     let scene = try await SharedCluster.scene("notify-watch")
     try write("", to: "\(scene.folder)/go")
     let path = try manifest(scene, "  []")
-    let graph = try await scene.cluster.opbatch("submit", path, "-o", "name").output
-      .split(separator: "\n").first.map { String($0) } ?? ""
+    let graph = try await submitted(path, scene)
     let script = "mkdir \(scene.folder)/first 2>/dev/null && exit 1; cat > \(scene.folder)/told"
     let said = try await scene.cluster.opbatch(
       "watch", graph, "--notify", script, "--notify", "/no/such/program", "--notify-on", "end")
@@ -102,11 +108,15 @@ import Testing
         last: {run: "while [ ! -e \(scene.folder)/go ]; do sleep 0.1; done"}
 
       """, to: path)
-    let graph = try await scene.cluster.opbatch("submit", path, "-o", "name").output
-      .split(separator: "\n").first.map { String($0) } ?? ""
+    let graph = try await submitted(path, scene)
     let script = "cat > \(scene.folder)/new; mv \(scene.folder)/new \(scene.folder)/$OP_EVENT"
     let watch = try scene.cluster.startOpbatch(["watch", graph, "--notify", script])
-    let failure = try JSONValue(try await appeared("\(scene.folder)/failure"))
+    try await eventually("the failure is told, or nobody watches") {
+      watch.end != nil || !text(of: "\(scene.folder)/failure").isEmpty
+    }
+    let told = text(of: "\(scene.folder)/failure")
+    try #require(!told.isEmpty, "\(watch.output) \(watch.error)")
+    let failure = try JSONValue(told)
     #expect(failure["event"].text == "failure")
     #expect(failure["graph"]["state"].text == "running")
     try write("", to: "\(scene.folder)/go")

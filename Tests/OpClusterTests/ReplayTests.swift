@@ -24,7 +24,7 @@ import Testing
   /// F1, F7 in the middle of a graph: nothing is lost, and nothing is repeated but what ran on the
   /// worker that was killed.
   @Test(.checks("G11", "F1")) func aMosaicSurvivesItsDaemons() async throws {
-    try await Cluster.with { cluster in
+    try await Cluster.with(Cluster.Shape().losingSoon) { cluster in
       let scene = try await Scene("mosaic", on: cluster)
       var replay = try await Replay(try Self.mosaic(scene), in: scene)
       try await replay.ended(10)

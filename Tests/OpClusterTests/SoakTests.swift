@@ -20,7 +20,7 @@ import Testing
   /// A trace while one worker and then the coordinator is killed, each time somewhere else.
   @Test(arguments: Soak.killRuns) func theTraceSurvivesItsDaemons(_ run: Soak.KillRun) async throws
   {
-    try await Cluster.with { cluster in
+    try await Cluster.with(Cluster.Shape().losingSoon) { cluster in
       let scene = try await Scene("soak", on: cluster)
       var replay = try await Replay(
         trace: try Soak.bytes(of: run.trace), timeScale: Soak.timeScale, in: scene)

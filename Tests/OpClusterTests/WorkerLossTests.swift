@@ -10,7 +10,7 @@ import Testing
 @Suite struct WorkerLossTests {
   /// With no restarts allowed, the loss ends the operation, and the slot is free.
   @Test(.checks("S12", "S70", "S147", "C8")) func c8() async throws {
-    try await Cluster.with { cluster in
+    try await Cluster.with(Cluster.Shape().losingSoon) { cluster in
       let scene = try await Scene("c8", on: cluster)
       for gate in ["go", "hang"] { try scene.makeGate(gate) }
       let queue = try await scene.queue(limit: 1)
@@ -35,7 +35,7 @@ import Testing
 
   /// Attempts are one life.
   @Test(.checks("S8", "S12", "S147", "C9")) func c9() async throws {
-    try await Cluster.with { cluster in
+    try await Cluster.with(Cluster.Shape().losingSoon) { cluster in
       let scene = try await Scene("c9", on: cluster)
       let work = """
         gate go$OP_ATTEMPT
@@ -72,7 +72,7 @@ import Testing
   /// Nothing of an operation outlives its killed worker by 2 s, wherever it has moved; the
   /// operation runs again elsewhere after the lease.
   @Test(.checks("G22", "G25", "F7")) func childrenEndWithTheirWorker() async throws {
-    try await Cluster.with { cluster in
+    try await Cluster.with(Cluster.Shape().losingSoon) { cluster in
       let scene = try await Scene("f7", on: cluster)
       let work = """
         note parent

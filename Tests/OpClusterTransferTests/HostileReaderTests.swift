@@ -7,6 +7,7 @@ import OpClusterStore
 import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
+import StoppingRelay
 import Testing
 
 @testable import OpClusterTransfer
@@ -64,6 +65,31 @@ import Testing
       rude.send(Wire.encode(ContentRequest.wish(number: number, wish)))
     }
     #expect(rude.answer() == .refused(number: UInt64(Limits.transfersPerReader), .busy))
+    #expect(reader.fetch(content, from: [holder]) == nil)
+  }
+
+  @Test("A message that never ends is cut; others go on", .checks("G33", "A4"))
+  func unendedMessage() throws {
+    let holder = try Holder(unheardBytes: 64 << 10)
+    let (reader, rude) = (try Reader(), KeyPair.random())
+    let content = try holder.store.add(someBytes(1_000))
+    holder.grant([content], to: reader)
+    let until = Instant(nanoseconds: MonotonicClock.now()) + .seconds(600)
+    let grant = ContentGrant(digest: content.digest, reader: .key(rude.publicKey), until: until)
+    #expect(holder.server.grant([grant]))
+    // It ends behind what the relay lets through: the holder never sees the end.
+    let relay = try StoppingRelay.start(to: holder.server.endpoint, stoppingAfter: 100 << 10)
+    let link = try HolderLink(
+      to: ContentSource(endpoint: relay.address, key: holder.source.key), rude)
+    link.send([UInt8](repeating: 7, count: Limits.contentPieceBytes))
+    var poller = SocketPoller()
+    link.join(&poller)
+    var isCut = false
+    while !isCut {
+      _ = link.flush()
+      _ = try poller.wait(until: MonotonicClock.now() + 10_000_000)
+      while let event = link.nextEvent() { isCut = isCut || event == .disconnected }
+    }
     #expect(reader.fetch(content, from: [holder]) == nil)
   }
 

@@ -9,6 +9,16 @@ import Testing
 @testable import OpClusterTransfer
 
 @Suite struct SendAllowanceTests {
+  @Test("A limited network serves as many at a time as each get a piece within some time")
+  func readersAtATime() {
+    #expect(SharedSendAllowance().mostTransfers(of: 1_000, within: .seconds(5)) == .max)
+    for (rate, most) in [(1, 1), (1_000, 5), (100_000, 500), (.max, .max)] as [(Int64, Int)] {
+      let allowance = SharedSendAllowance(bytesPerSecond: rate)
+      let found = allowance.mostTransfers(of: 1_000, within: .seconds(5))
+      #expect(rate == .max ? found > 1 << 50 : found == most)
+    }
+  }
+
   @Test("A limit lets so many bytes go each second, and a large piece is owed") func limit() {
     let start = Instant(nanoseconds: 0)
     var free = SendAllowance(rate: nil, at: start)
@@ -74,7 +84,7 @@ import Testing
     #expect(Array(order.prefix(4)) == [id(1, 1), id(2), id(1, 2), id(2)])
     #expect(sums == [id(1, 1): 1_000_000, id(1, 2): 1_000_000, id(2): 300_000])
     #expect(transfers.count == 1, "the third waits for credit")
-    transfers.addCredit(1, to: id(2), at: .zero)
+    transfers.addCredit(1, to: id(2))
     let last = transfers.nextPiece()
     #expect(last?.count == 1)
   }
@@ -106,21 +116,57 @@ import Testing
     var transfers = ServedTransfers()
     var connection: UInt32 = 1
     for number in 0..<UInt64(Limits.transfers) {
-      if transfers.refusal(of: id(connection, number)) == .tooMany { connection += 1 }
-      #expect(transfers.refusal(of: id(connection, number)) == nil)
+      if transfers.refusal(of: id(connection, number), for: .local) == .tooMany { connection += 1 }
+      #expect(transfers.refusal(of: id(connection, number), for: .local) == nil)
       transfers.begin(
         id(connection, number), content, for: .local, from: 0, credit: 0, at: .zero)
       #expect(transfers.count(of: RoutingID(number: connection)) <= Limits.transfersPerReader)
     }
-    #expect(transfers.refusal(of: id(connection + 1)) == .tooMany)
-    #expect(transfers.refusal(of: id(1, 0)) == .numberInUse)
+    #expect(transfers.refusal(of: id(connection + 1), for: .local) == .tooMany)
+    #expect(transfers.refusal(of: id(1, 0), for: .local) == .numberInUse)
     transfers.endAll(of: RoutingID(number: 1))
     #expect(transfers.count == Limits.transfers - Limits.transfersPerReader)
-    #expect(transfers.refusal(of: id(1, 0)) == nil)
+    #expect(transfers.refusal(of: id(1, 0), for: .local) == nil)
     transfers.endAll(of: .local)
     #expect(transfers.count == 0)
     let none = transfers.nextPiece()
     #expect(none?.count == nil)
+  }
+
+  @Test("One key has its share over all of its connections, and others have theirs")
+  func shareOfOneKey() throws {
+    let content = try open(10)
+    let (crowd, other) = (
+      ContentReader.key(KeyPair.random().publicKey), ContentReader.key(KeyPair.random().publicKey)
+    )
+    var transfers = ServedTransfers(most: Limits.transfersPerReader + 2)
+    for connection in 1...UInt32(Limits.transfersPerReader) {
+      #expect(transfers.refusal(of: id(connection), for: crowd) == nil)
+      transfers.begin(id(connection), content, for: crowd, from: 0, credit: 10, at: .zero)
+    }
+    #expect(transfers.refusal(of: id(9_999), for: crowd) == .tooMany)
+    for connection in 5_000...5_001 as ClosedRange<UInt32> {
+      #expect(transfers.refusal(of: id(connection), for: other) == nil)
+      transfers.begin(id(connection), content, for: other, from: 0, credit: 10, at: .zero)
+    }
+    // Now there are as many as there may be.
+    #expect(transfers.refusal(of: id(6_000), for: other) == .tooMany)
+    let next = transfers.nextPiece()
+    transfers.sent(try #require(next), at: .zero)
+    #expect(transfers.refusal(of: id(9_999), for: crowd) == nil)
+    transfers.endAll(of: crowd)
+    #expect(transfers.count == 2)
+    for connection in 1...UInt32(Limits.transfersPerReader) {
+      #expect(transfers.refusal(of: id(connection), for: crowd) == nil)
+    }
+  }
+
+  @Test("Credit alone does not keep a transfer") func creditOnly() throws {
+    var transfers = ServedTransfers()
+    transfers.begin(id(1), try open(10), for: .local, from: 0, credit: 0, at: .zero)
+    for _ in 0..<10 { transfers.addCredit(0, to: id(1)) }
+    transfers.endSilent(since: .zero + .seconds(1))
+    #expect(transfers.count == 0)
   }
 
   @Test("Who does nothing for long is forgotten; who begins and ends often is in line once")

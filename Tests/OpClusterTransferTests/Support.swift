@@ -50,13 +50,15 @@ final class Holder: Sendable {
   /// - Parameter endpoint: Another one than a free port, or a socket file where there are no keys.
   init(
     hasKeys: Bool = true, limit: Int64 = 1 << 32, at endpoint: String? = nil,
-    allowance: SharedSendAllowance = SharedSendAllowance()
+    allowance: SharedSendAllowance = SharedSendAllowance(),
+    unheardBytes: Int = Limits.unheardBytes
   ) throws {
     keys = hasKeys ? KeyPair.random() : nil
     store = try ContentStore(folder: folder.path + "/store", limit: limit)
     let usual = hasKeys ? "tcp://127.0.0.1:0" : "ipc://\(folder.path)/contents"
     server = try ContentServer(
-      store, at: Endpoint(endpoint ?? usual), keys: keys, logger: quiet, allowance: allowance)
+      store, at: Endpoint(endpoint ?? usual), keys: keys, logger: quiet, allowance: allowance,
+      unheardBytes: unheardBytes)
   }
 
   deinit { server.end() }

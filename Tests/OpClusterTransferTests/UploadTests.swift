@@ -306,6 +306,36 @@ import Testing
     #expect(uploads.count == Limits.transfersPerReader)
   }
 
+  @Test("One key has its share of uploads, over all connections, also of those it has stopped")
+  func shareOfOneKey() throws {
+    let holder = try Holder(hasKeys: false)
+    var uploads = Uploads(most: Limits.transfersPerReader + 1)
+    let crowd = ContentReader.key(KeyPair.random().publicKey)
+    let other = ContentReader.key(KeyPair.random().publicKey)
+    func offer(_ number: Int, by writer: ContentReader) throws -> Bool {
+      let digest = ContentHash.digest(of: someBytes(8, seed: UInt64(number)))
+      let id = TransferID(connection: RoutingID(number: UInt32(number)), number: 1)
+      let (answer, _) = try uploads.offer(
+        StoredContent(digest: digest, size: 8), id, by: writer, to: holder.store, at: .zero)
+      uploads.stop(id)
+      if case .wanted = answer { return true } else { return false }
+    }
+    for number in 1...Limits.transfersPerReader {
+      let isTaken = try offer(number, by: crowd)
+      #expect(isTaken)
+    }
+    let (isTooMany, isOthers) = (try offer(5_000, by: crowd), try offer(5_001, by: other))
+    #expect(!isTooMany && isOthers)
+    // Somebody goes on with one of them, and has it in his share.
+    let (isTakenOver, hasRoom) = (try offer(7, by: other), try offer(5_001, by: crowd))
+    #expect(isTakenOver && hasRoom)
+    uploads.endAll(of: crowd)
+    uploads.endAll(of: other)
+    #expect(uploads.count == 0 && holder.store.usage.promised == 0)
+    let isTakenLater = try offer(5_002, by: crowd)
+    #expect(isTakenLater)
+  }
+
   @Test("What somebody else began wrongly is sent again as a whole") func wrongBeginning() throws {
     let holder = try Holder(hasKeys: false)
     let writer = try Writer(hasKeys: false)

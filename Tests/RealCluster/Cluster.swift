@@ -19,9 +19,23 @@ package final class Cluster: Sendable {
     /// Flags of each worker, by its position; missing ones have none.
     package var workerFlags: [[String]] = []
     /// Seconds, as flags of `opcoord serve`.
-    package var timing = [
+    package var timing = patience
+
+    /// A worker that a loaded machine holds up is not given up for it.
+    private static let patience = [
+      "--heartbeat", "0.2", "--suspect", "1", "--lost", "120", "--resync", "130", "--grace", "20",
+    ]
+    /// The loss of a worker is part of the test, which waits for it.
+    private static let haste = [
       "--heartbeat", "0.2", "--suspect", "1", "--lost", "4", "--resync", "10", "--grace", "20",
     ]
+
+    /// The same, but a worker that is not heard is given up within seconds.
+    package var losingSoon: Shape {
+      var shape = self
+      shape.timing = Self.haste
+      return shape
+    }
 
     /// Done in the folder before anything is started there.
     package var prepare: @Sendable (String) throws -> Void = { _ in }

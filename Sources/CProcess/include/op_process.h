@@ -35,6 +35,8 @@ enum op_policy { OP_POLICY_UNCHANGED = 0, OP_POLICY_BATCH = 1, OP_POLICY_IDLE = 
 struct op_limit {
   int resource;
   uint64_t value;
+  /// How far the process may raise it.
+  uint64_t maximum;
 };
 
 /// Groups of one account at most: the kernel takes 65,536, and no list of accounts has so many.

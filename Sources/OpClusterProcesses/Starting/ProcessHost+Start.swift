@@ -164,7 +164,7 @@ private struct StartCall {
   ) {
     let specification = specification
     let executable = executable
-    let limits = specification.limits.map { op_limit(resource: $0.resource, value: $0.value) }
+    let limits = specification.kernelLimits
     var request = unsafe op_spawn_request()
     unsafe request.input = streams.inputNumber
     unsafe request.output = streams.outputNumber

@@ -2,6 +2,7 @@
 
 import CProcess
 import Glibc
+import OpClusterSystem
 
 /// One process to start: its command, streams, folder and limits.
 public struct ProcessSpecification: Sendable {
@@ -149,7 +150,7 @@ public struct ResourceLimit: Sendable, Equatable {
     self.value = value
   }
 
-  var resource: Int32 {
+  fileprivate var resource: Int32 {
     switch kind {
     case .addressSpace: Int32(RLIMIT_AS.rawValue)
     case .coreSize: Int32(RLIMIT_CORE.rawValue)
@@ -158,5 +159,23 @@ public struct ResourceLimit: Sendable, Equatable {
     case .openFiles: Int32(RLIMIT_NOFILE.rawValue)
     case .processes: Int32(__RLIMIT_NPROC.rawValue)
     }
+  }
+}
+
+extension ProcessSpecification {
+  /// Its limits, and the descriptors that this process had before it took more for itself: programs
+  /// close each that they may have, or take a number for a place in a table.
+  var kernelLimits: [op_limit] {
+    var limits = limits.map {
+      op_limit(resource: $0.resource, value: $0.value, maximum: $0.value)
+    }
+    if let before = ProcessLimits.descriptorsBeforeRaising,
+      !self.limits.contains(where: { $0.kind == .openFiles })
+    {
+      let own = ResourceLimit(.openFiles, before.current)
+      limits.append(
+        op_limit(resource: own.resource, value: before.current, maximum: before.maximum))
+    }
+    return limits
   }
 }

@@ -57,6 +57,8 @@ final class WorkerStore {
     logger = configuration.logger
     var keys: KeyPair?
     if case .client(let own, _) = configuration.keys { keys = own }
+    // Each transfer has one.
+    _ = ProcessLimits.descriptors(raising: true)
     do throws(SystemError) {
       let news = try Mailbox<StoreNews>(capacity: .max)
       self.news = news
@@ -198,7 +200,8 @@ final class WorkerStore {
 extension FetchFailure {
   /// What follows for those who wait.
   var miss: ContentMiss {
-    if isNewsOfHolders { return .holdersChanged }
+    // Whoever has waited that long for a crowd may find another worker less so.
+    if isNewsOfHolders || self == .busy { return .holdersChanged }
     if case .store(let problem) = self, problem.isLackOfRoom { return .storeFull }
     return self == .unreachable ? .unreachable : .failed
   }

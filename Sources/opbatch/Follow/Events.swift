@@ -39,11 +39,14 @@ struct Events: Command {
     let selection = try selector.map { try Selectors.selection($0) } ?? Selection(graphs: .all)
     return try await withConnection { connection in
       let reader = reader(connection)
+      var lasting = selection
       if let selector {
         try await reader.naming(selector, selection) { try await check(selection, reader) }
+        let graphs = try await reader.allGraphs(Selection(graphs: selection.graphs))
+        lasting = selection.lasting(graphs.map(\.graph))
       }
       let subscription = EventSubscription(
-        number: 1, selection: selection, since: since, backlogOnly: !follow)
+        number: 1, selection: lasting, since: since, backlogOnly: !follow)
       var printer = EventPrinter(console, NameBook(reader))
       for try await batch in connection.events(subscription) {
         try await printer.show(batch.events)

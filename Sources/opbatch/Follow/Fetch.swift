@@ -42,19 +42,33 @@ struct Fetch: Command {
 
   var global: GlobalOptions { place.global }
 
+  /// What has not come as a whole is removed before the command ends.
+  static var handlesInterrupts: Bool { true }
+
   func perform(_ console: Console) async throws -> ExitStatus {
     let selection = try filters.selection(selector)
     return try await withConnection { connection in
       let reader = reader(connection)
-      return try await reader.naming(selector, selection) {
-        try await fetch(selection, reader, connection, console)
+      let end = try await follow(console, timeout: global.timeout?.duration) {
+        try await reader.naming(selector, selection) {
+          try await fetch(selection, reader, connection, console)
+        }
+      }
+      switch end {
+      case .finished: return .success
+      case .interrupted:
+        console.say("not everything was fetched; what is there is whole")
+        return .interrupted
+      case .timedOut:
+        console.say("the time is up, and not everything was fetched; what is there is whole")
+        return .timedOut
       }
     }
   }
 
   private func fetch(
     _ selection: Selection, _ reader: Reader, _ connection: ClusterConnection, _ console: Console
-  ) async throws -> ExitStatus {
+  ) async throws {
     var files: [LeftFile] = []
     let operations = try await reader.leftFiles(selection) { files += $0 }
     if operations == 0 { throw await reader.nothing(selector, selection) }
@@ -65,14 +79,13 @@ struct Fetch: Command {
       try makeRoom(for: path)
       do throws(ClientError) {
         try await connection.write(
-          file.file.content, to: path, isExecutable: file.file.isExecutable)
+          file.file.content, to: path, isExecutable: file.file.isExecutable, replaces: replace)
       } catch {
         console.say("\(safe(path)) was not fetched")
         throw error
       }
       console.say("\(safe(path))  \(shownSize(file.file.content.size))")
     }
-    return .success
   }
 
   /// Those with the wanted names, all if there are no names.
@@ -109,7 +122,6 @@ struct Fetch: Command {
   private func makeRoom(for path: String) throws(Failure) {
     do throws(SystemError) {
       try FileTree.makeParents(of: path)
-      if replace { try FileTree.removeFile(path) }
     } catch {
       throw Failure(.inputOutput, code: "cannot_write", safe(error.description))
     }

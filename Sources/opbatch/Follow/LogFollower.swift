@@ -40,7 +40,8 @@ final class LogFollower: Sendable {
     }
     self.state = Mutex(state)
     self.reader = reader
-    subscription = EventSubscription(number: 1, selection: selection, since: since)
+    subscription = EventSubscription(
+      number: 1, selection: selection.lasting(state.rows.map(\.id.graph)), since: since)
   }
 
   /// The selection with its graphs by number.

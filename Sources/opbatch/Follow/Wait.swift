@@ -164,7 +164,8 @@ enum Waiter {
     guard counts.total > 0 || !open.isEmpty else { throw Failure.nothingSelected(text) }
     waiting.pin(selection, to: graphs.sorted())
     if open.isEmpty { return Result(status: ExitStatus(counts)) }
-    let subscription = EventSubscription(number: 1, selection: selection, since: since)
+    let subscription = EventSubscription(
+      number: 1, selection: selection.lasting(graphs), since: since)
     for try await batch in reader.connection.events(subscription) {
       for event in batch.events {
         guard case .isFinished(let outcome) = event.kind,

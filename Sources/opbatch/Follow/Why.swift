@@ -80,11 +80,25 @@ struct Why: Command {
     for states in WhySummary.order + [[.succeeded]] {
       var part = selection
       part.states = states
-      let (found, more) = try await reader.explanations(part)
+      let (found, more) = try await explanationsIfAny(part, reader)
       rows += found
       isCut = isCut || more
     }
     return (rows, isCut)
+  }
+
+  /// None where the coordinator finds no such operations, which it refuses.
+  private func explanationsIfAny(
+    _ selection: Selection, _ reader: Reader
+  ) async throws -> (rows: [Explanation], more: Bool) {
+    do {
+      return try await reader.explanations(selection)
+    } catch let error as ClientError {
+      guard case .refused(let refusal) = error.kind, refusal.code == .unknownOperation else {
+        throw error
+      }
+      return ([], false)
+    }
   }
 
   /// The coordinator's sentences, with the ended attempts of the history if the operations are few.

@@ -3,14 +3,14 @@
 
 import Glibc
 import OpClusterSystem
-import OpClusterZeroMQ
+package import OpClusterZeroMQ
 
-enum StoppingRelay {
+package enum StoppingRelay {
   /// Starts one that ends when either side does.
   ///
   /// - Parameter bytes: What it hands on to the server, which is on this machine, before it stops.
   /// - Returns: Where a client may connect.
-  static func start(to server: Endpoint, stoppingAfter bytes: Int) throws -> Endpoint {
+  package static func start(to server: Endpoint, stoppingAfter bytes: Int) throws -> Endpoint {
     let port = UInt16(server.address.split(separator: ":").last ?? "") ?? 0
     let listener = try socket()
     var name = loopback(0)
@@ -64,7 +64,7 @@ enum StoppingRelay {
 
   private static func socket() throws -> Int32 {
     let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard descriptor >= 0 else { throw Impatience(awaited: "a socket") }
+    guard descriptor >= 0 else { throw SystemError(action: "make a socket", code: errno) }
     return descriptor
   }
 
