@@ -172,7 +172,7 @@ struct SettingsDecoder {
   /// A size that grows with each attempt is a plan of the format. Its other keys are checked, and
   /// their values are dropped.
   private func memory(_ node: ManifestNode) -> Int64? {
-    guard case .mapping = node.value else { return findings.bytes(node, "'memory'") }
+    guard case .mapping = node.value else { return enough(findings.bytes(node, "'memory'"), node) }
     guard let fields = Fields(node, ManifestKeys.growing, findings) else { return nil }
     if fields["factor"] != nil || fields["max"] != nil {
       findings.warning(
@@ -181,8 +181,21 @@ struct SettingsDecoder {
     if let factor = fields.node("factor") { _ = findings.amount(factor, "'factor'") }
     _ = fields.bytes("max")
     if fields["first"] == nil { findings.error("'memory' needs 'first'", node.place) }
-    return fields.bytes("first")
+    return enough(fields.bytes("first"), fields.node("first") ?? node)
   }
+
+  /// Whoever leaves out the unit of a size means more than bytes.
+  private func enough(_ memory: Int64?, _ node: ManifestNode) -> Int64? {
+    if let memory, memory > 0, memory < Self.leastMemory {
+      findings.warning(
+        "\(memory) bytes of memory are too few for any program", node.place,
+        hint: "write a unit, like \(memory)MiB or 4GB")
+    }
+    return memory
+  }
+
+  /// No program starts with less.
+  private static let leastMemory: Int64 = 64 << 10
 
   /// How long it may take, and how it is stopped. Times are nanoseconds from here on.
   private func decodeEnding(_ settings: inout DeclaredSettings) {

@@ -228,6 +228,6 @@ private func diagnostic(
   guard result.cause.hasStatus, keepsLogs else { return }
   page.blank()
   // If stderr is empty, stdout may say more.
-  let stream = isNew ? " --stderr" : ""
+  let stream = isNew && result.isOfProcess ? " --stderr" : ""
   page.line(StyledLine([.init("  all of it: ", .faint), .init("opbatch logs \(path)\(stream)")]))
 }

@@ -16,7 +16,7 @@ public func operationTable(_ rows: [OperationRow], _ style: Style) -> Table {
       .init(row.queue), .init(row.workerName),
       // A first attempt is the rule, and is not shown.
       .init(row.attempt > 1 ? "\(row.attempt)" : ""), .init(took(row, style)),
-      .init(row.isFinished ? shortReason(row) : shownProgress(row.progress), .faint),
+      .init(row.isFinished ? shortReason(row) : presentReason(row), .faint),
     ])
   }
   return table
@@ -28,6 +28,16 @@ public func operationTable(_ rows: [OperationRow], _ style: Style) -> Table {
 func took(_ row: OperationRow, _ style: Style) -> String {
   let end = row.finishedAt == .unknown && !row.isFinished ? style.now : row.finishedAt
   return shownDuration(from: row.startedAt, to: end) ?? ""
+}
+
+/// Returns in a few words why an operation that has not ended is where it is, as far as its row
+/// tells; else its progress.
+/// One that was cancelled in a queue ends when the queue lets it; one that runs again after an
+/// attempt executes also in between.
+private func presentReason(_ row: OperationRow) -> String {
+  if row.isCancelled, !row.isExecuting { return "cancelled; ends when its queue goes on" }
+  if let result = row.result, result.cause != .none { return "\(result.sentence); runs again" }
+  return shownProgress(row.progress)
 }
 
 /// Returns in a few words why the operation ended so; empty for a success and for an operation that

@@ -97,7 +97,7 @@ extension FailureCause {
     case .missingInput: "an output that it needs is absent"
     case .inputUnavailable: "no worker has an output that it needs"
     case .storeFull: "no room in its worker's store"
-    case .badOutput: "its outputs are too large or malformed"
+    case .badOutput: "its outputs are missing, too large or malformed"
     case .workerStopped: "its worker stopped in good order"
     }
   }
@@ -141,8 +141,9 @@ extension AttemptResult {
 }
 
 extension AttemptResult {
-  /// Whether a process ended so; the diagnostic is then the end of its stderr.
-  var isOfProcess: Bool { exitStatus != 0 || signal != 0 }
+  /// Whether a process ended so; the diagnostic is then the end of its stderr. One that could not
+  /// be started has a status all the same.
+  var isOfProcess: Bool { cause != .cannotStart && (exitStatus != 0 || signal != 0) }
 
   /// The worker's reason for the end, in one line; nil if a process said something, or if
   /// `sentence` says it all.

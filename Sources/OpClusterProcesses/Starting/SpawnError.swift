@@ -44,7 +44,7 @@ extension SpawnError: CustomStringConvertible {
       "no executable \(quoted(executable)) was found; give its absolute path"
     case .notExecutable(let executable, let error):
       "\(quoted(executable)) cannot be executed (\(ErrorNumber(error).text)); "
-        + "check its permissions and its #! line"
+        + adviceOnExecuting(error)
     case .workingDirectory(let path, let error):
       "the working directory \(quoted(path)) cannot be entered (\(ErrorNumber(error).text)); "
         + "create it before the operation runs"
@@ -63,6 +63,16 @@ extension SpawnError: CustomStringConvertible {
       "the kernel refused to \(step) (\(ErrorNumber(error).text)); "
         + "check the limits of the worker and of the operation"
     }
+  }
+}
+
+/// Returns the remedy for an executable that the kernel did not take.
+private func adviceOnExecuting(_ error: Int32) -> String {
+  switch error {
+  case ENOMEM: "the memory that the operation may have is too little for any program; give it more"
+  case E2BIG: "its arguments and variables are too long together; hand them over in a file"
+  case ETXTBSY: "somebody writes to it; start it when that is over"
+  default: "check its permissions and its #! line"
   }
 }
 

@@ -117,6 +117,9 @@ struct Logs: Command {
         problem = why
       }
       try printer.flush()
+      if let words = row.result?.wordsOfWorker {
+        console.say("\(OperationPath(row)): \(row.result?.cause.sentence ?? ""): \(words)")
+      }
     }
     // One readable log is enough: logs of older operations may have been let go.
     if found || rows.isEmpty == false && missing == 0 { return .success }

@@ -111,41 +111,22 @@ struct Check: Command {
         + shownCount(submission.templates.count, "stage") + (wouldRun?.summary ?? ""))
     // An element a line, for `grep`.
     guard !expand else { return try showElements(manifest, wouldRun, console) }
-    var rows = [
-      ["OPERATION", "COUNT"] + (wouldRun == nil ? [] : ["RUNS"]) + ["NEEDS", "QUEUE", "COMMAND"]
-    ]
+    var stages: [CheckedStage] = []
     for (at, operation) in manifest.expanded.enumerated() {
       let more = operation.needs.count - Self.needsShown
       let needs =
         operation.needs.prefix(Self.needsShown).map(\.shown).joined(separator: ", ")
         + (more > 0 ? " and \(shownCount(more)) more" : "")
-      rows.append(
-        [safe(operation.name), shownCount(operation.count)]
-          + (wouldRun.map { [shownCount($0.runs(at))] } ?? [])
-          + [needs, safe(operation.queue), Self.firstLine(operation.command)])
+      stages.append(
+        CheckedStage(
+          name: operation.name, count: Int(operation.count), runs: wouldRun.map { Int($0.runs(at)) },
+          needs: needs, queue: operation.queue, command: Self.firstLine(operation.command)))
     }
-    for line in Self.columns(rows, width: style.width) { try console.writeLine(line) }
+    try console.writeLines(checkTable(stages).lines(style))
   }
 
   /// Maximum number of needs of an operation in the table; JSON has all.
   private static let needsShown = 3
-
-  /// Lays out columns two blanks apart, cut to the terminal. The last column is not padded. Pads by
-  /// the width on a terminal, which differs from the number of characters. The last column is not
-  /// padded, so that no line ends in blanks.
-  private static func columns(_ rows: [[String]], width: Int?) -> [String] {
-    let widths = rows[0].indices.map { at in
-      rows.reduce(0) { max($0, displayWidth($1[at])) }
-    }
-    return rows.map { row in
-      var line = ""
-      for (at, cell) in row.dropLast().enumerated() {
-        line += cell + String(repeating: " ", count: widths[at] - displayWidth(cell) + 2)
-      }
-      line += row.last ?? ""
-      return width.map { truncate(line, to: $0) } ?? line
-    }
-  }
 
   /// Each element and its command, separated by a tab, with its verdict between them if there is
   /// one. Costs the elements, which are made one at a time.

@@ -71,12 +71,40 @@ struct Cancel: Command {
         if !dependents, result.total == 0 { throw await reader.nothing(text, selection) }
         return result
       }
+      if console.format == .table, !dependents {
+        try await sayWhatStays(of: selections, reader(connection), console)
+      }
       return .success
     }
   }
 }
 
 extension Cancel {
+  /// A cancelled operation of a queue that starts nothing stays until it does: its graph does not
+  /// end, and nobody would know why.
+  private func sayWhatStays(
+    of selections: [Selection], _ reader: Reader, _ console: Console
+  ) async throws {
+    for selection in selections.prefix(Self.selectionsLookedAt) {
+      var left = selection
+      left.states = [.ready]
+      guard let row = try? await reader.firstOperations(left, limit: 1).rows.first,
+        row.isCancelled,
+        let queue = try await reader.queues().first(where: { $0.settings.name == row.queue })
+      else { continue }
+      let name = safe(row.queue)
+      if queue.settings.isSuspended {
+        console.say("\(OperationPath(row)) ends when its queue is resumed")
+        console.hint("opbatch queue resume \(name)")
+      } else if queue.settings.maximumConcurrent == 0 {
+        console.say("\(OperationPath(row)) ends when its queue may run something; now it may not")
+        console.hint("opbatch queue set \(name) --max-concurrent 1")
+      }
+    }
+  }
+
+  private static let selectionsLookedAt = 20
+
   /// The coordinator resolves the selection and marks all members in one commit.
   private func cancel(
     _ text: String, _ target: OperationTarget, _ grace: Span?, _ connection: ClusterConnection
