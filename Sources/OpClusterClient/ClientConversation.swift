@@ -105,7 +105,14 @@ package struct ClientConversation {
 
   /// The error for a peer that is not our kind of coordinator.
   package func violation(_ detail: String) -> ClientError {
-    ClientError(
+    if !hasOpened {
+      return ClientError(
+        .protocolViolation,
+        "what answers at \(address) is no coordinator of ours, or not its address for clients: "
+          + detail,
+        hint: "'clients=' in the ready line of opcoord is the address; workers have another one")
+    }
+    return ClientError(
       .protocolViolation,
       "what answers at \(address) is not a coordinator of ours: \(detail)",
       hint: .compareReleases)

@@ -148,6 +148,11 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     } catch {
       fail("\(error)", status: 74)
     }
+    let address = worker.configuration.coordinator.address
+    if let host = HostName.of(address), let problem = HostName.problem(of: host) {
+      worker.configuration.logger.warning(
+        "the name '\(host)' of the coordinator cannot be looked up: \(problem); it is tried again")
+    }
     do throws(WorkerError) {
       let exit = try worker.run()
       // The loop has tried what it could: a refusal that comes out of it is final.

@@ -99,6 +99,27 @@ import Testing
     #expect(all.hasSuffix("… and 3 more\n"))
   }
 
+  // On a terminal nothing wraps, and the mark stays below what it marks; a hint without room
+  // beside it has a line of its own.
+  @Test(arguments: [30, 60, 80, 200]) func marksStayOnNarrowTerminals(width: Int) throws {
+    let names = (0..<60).map { "name\($0)" }.joined(separator: ", ")
+    let renderer = DiagnosticRenderer(source: names, file: "f", color: false, width: width)
+    for column in stride(from: 1, through: names.count, by: 7) {
+      for hint in ["", "did you mean 'names'?"] {
+        let found = Diagnostic(
+          severity: .error, message: "m", line: 1, column: column, length: 3, hint: hint)
+        let lines = renderer.render(found).split(separator: "\n").map { Array($0) }
+        try #require(lines.count >= 4)
+        #expect(lines[2].count <= width)
+        let first = try #require(lines[3].firstIndex(of: "^"))
+        let at = names.index(names.startIndex, offsetBy: column - 1)
+        #expect(lines[2][first] == names[at])
+        #expect(lines.last.map { String($0).hasSuffix(hint) } == true)
+        if hint.isEmpty || lines.count == 4 { #expect(lines[3].count <= width) }
+      }
+    }
+  }
+
   @Test(arguments: [("nedds", "needs", 1), ("same", "same", 0), ("", "abc", 3), ("Runn", "run", 1)])
   func distances(first: String, second: String, distance: Int) {
     #expect(NearNames.distance(first, second) == distance)

@@ -160,6 +160,19 @@ import Testing
         astray.error.contains("no coordinator, or not its address for workers")
       }
       astray.signal(SIGKILL)
+      // And a client at the workers' address. A name that nobody knows is said, too.
+      let swapped = try await site.run(
+        "opbatch", home: "main", ["--coordinator", site.workers, "ls"])
+      #expect(swapped.status != 0 && swapped.error.contains("not its address for clients"))
+      let unknown = try site.start(
+        "opworker", home: "far",
+        ["serve", "--allow-root", "--coordinator", "tcp://nobody.invalid:7421", "--name", "far-3"])
+      try await eventually("the worker says that it knows no such name", details: { unknown.error })
+      {
+        unknown.error.contains("'nobody.invalid' of the coordinator cannot be looked up")
+          && unknown.error.contains("nothing is heard from tcp://nobody.invalid:7421")
+      }
+      unknown.signal(SIGKILL)
       // Colons of an address are none before a port.
       let six = try await invite("--role", "worker", "--host", "::1")
       #expect(six.contains(" opworker serve --coordinator tcp://[::1]:"), "\(six)")

@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import opbatch
+import OpClusterSystem
 
 @Suite struct HostNameTests {
   @Test func theHostOfAnAddress() {
@@ -15,9 +15,9 @@ import Testing
   }
 
   @Test func whoCannotBeLookedUp() {
-    #expect(ThisProcess.problem(ofHost: "127.0.0.1") == nil)
-    #expect(ThisProcess.problem(ofHost: "::1") == nil)
+    #expect(HostName.problem(of: "127.0.0.1") == nil)
+    #expect(HostName.problem(of: "::1") == nil)
     // Longer than a name can be: no server is asked.
-    #expect(ThisProcess.problem(ofHost: String(repeating: "x", count: 300)) != nil)
+    #expect(HostName.problem(of: String(repeating: "x", count: 300)) != nil)
   }
 }

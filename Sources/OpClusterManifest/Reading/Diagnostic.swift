@@ -50,20 +50,28 @@ public struct DiagnosticRenderer: Sendable {
   private let file: String
   private let color: Bool
   private let cells: @Sendable (String) -> Int
+  /// The columns of the terminal; nil: there is none.
+  private let width: Int?
   /// Maximum part of a source line that is shown, in Unicode scalars.
-  private static let shownWidth = 120
+  private var shownWidth: Int {
+    max(20, min(120, (width ?? .max) - Self.margin.utf8.count - 2))
+  }
+  private static let margin = "   | "
   /// Further findings are counted, not shown.
   private static let shownFindings = 100
 
   /// - Parameter cells: Returns the number of terminal cells that a text takes; by default one per
   ///   Unicode scalar.
+  /// - Parameter width: The columns of the terminal, so that marks stay below what they mark; nil:
+  ///   there is none.
   public init(
-    source: String, file: String, color: Bool,
+    source: String, file: String, color: Bool, width: Int? = nil,
     cells: @escaping @Sendable (String) -> Int = { $0.unicodeScalars.count }
   ) {
     lines = source.split(omittingEmptySubsequences: false) { $0.isNewline }
     self.file = file
     self.color = color
+    self.width = width
     self.cells = cells
   }
 
@@ -92,11 +100,11 @@ public struct DiagnosticRenderer: Sendable {
     // A column behind the end marks the end: what is missing there is what was expected.
     let column = min(max(diagnostic.column, 1), scalars.count + 1)
     // Cuts a long line around the place.
-    let from = max(0, min(column - 40, scalars.count - Self.shownWidth))
-    let shown = scalars[from..<min(scalars.count, from + Self.shownWidth)]
+    let from = max(0, min(column - shownWidth / 3, scalars.count - shownWidth))
+    let shown = scalars[from..<min(scalars.count, from + shownWidth)]
     let head = from > 0 ? "…" : ""
     let tail = from + shown.count < scalars.count ? "…" : ""
-    text += "   | \(head)\(visible(shown))\(tail)\n"
+    text += "\(Self.margin)\(head)\(visible(shown))\(tail)\n"
     // Keeps tabs, so that the mark stands below the marked text.
     let before = scalars[from..<(column - 1)].split(
       separator: "\t", omittingEmptySubsequences: false
@@ -105,8 +113,11 @@ public struct DiagnosticRenderer: Sendable {
     let end = min(column - 1 + max(diagnostic.length, 1), from + shown.count)
     let marked = scalars[(column - 1)..<max(column - 1, end)]
     let mark = String(repeating: "^", count: max(1, cells(visible(marked))))
-    text += "   | \(head.isEmpty ? "" : " ")\(before)\(paint(mark, diagnostic.severity))"
-    return text + (diagnostic.hint.isEmpty ? "\n" : " \(visible(diagnostic.hint))\n")
+    text += "\(Self.margin)\(head.isEmpty ? "" : " ")\(before)\(paint(mark, diagnostic.severity))"
+    if diagnostic.hint.isEmpty { return text + "\n" }
+    let hint = visible(diagnostic.hint)
+    let used = Self.margin.utf8.count + 1 + cells(before) + cells(mark) + 1 + cells(hint)
+    return text + (used > width ?? .max ? "\n  = \(hint)\n" : " \(hint)\n")
   }
 
   /// Returns blanks as wide as the shown scalars.

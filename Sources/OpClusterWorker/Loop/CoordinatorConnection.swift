@@ -55,6 +55,10 @@ package struct CoordinatorConnection: ~Copyable {
       warnOnce(
         "what listens at \(address) \(does), or not its address for workers "
           + "('workers=' in its ready line)")
+    } else if toldTrouble.isEmpty, !isTalking, now - aloneSince >= Self.silence {
+      warnOnce(
+        "nothing is heard from \(address): its machine may be down, its name unknown here, or a "
+          + "firewall between; it is tried again, and --coordinator names another")
     }
     isUnanswered = false
     foreignAnswer = ""
@@ -150,6 +154,8 @@ package struct CoordinatorConnection: ~Copyable {
     toldTrouble = trouble
   }
 
+  /// After so long without a word somebody wants to know; a coordinator that restarts is back.
+  private static let silence = OpClusterModel.Span.seconds(10)
   /// A handshake without an answer ends after 2 s; a hang-up comes earlier.
   private static let hangUpTime = OpClusterModel.Span.milliseconds(1_500)
   /// A coordinator that is killed at this moment hangs up, too, but not twice.

@@ -181,18 +181,6 @@ enum ThisProcess {
     return unsafe local.tm_gmtoff
   }
 
-  /// Returns why a host cannot be resolved; nil if it can. May take seconds.
-  static func problem(ofHost host: String) -> String? {
-    var found: UnsafeMutablePointer<addrinfo>?
-    let code = unsafe getaddrinfo(host, nil, nil, &found)
-    guard code != 0 else {
-      unsafe freeaddrinfo(found)
-      return nil
-    }
-    guard let text = unsafe gai_strerror(code) else { return "error \(code)" }
-    return unsafe String(cString: text)
-  }
-
   /// Makes writes to a closed pipe fail with EPIPE instead of ending the process.
   static func ignoreBrokenPipes() {
     _ = signal(SIGPIPE, SIG_IGN)

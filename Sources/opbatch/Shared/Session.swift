@@ -4,6 +4,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterSystem
 
 /// A connection, and the cluster that was started for it.
 struct Session {
@@ -88,7 +89,7 @@ extension Command {
       guard error.kind == .badAddress || error.kind == .unreachable else { throw error }
       var failure = Failure(error)
       if error.kind == .unreachable, let host = HostName.of(address.text),
-        let problem = ThisProcess.problem(ofHost: host)
+        let problem = HostName.problem(of: host)
       {
         failure.message =
           "cannot reach the coordinator at \(safe(address.text)): the name '\(safe(host))' cannot "

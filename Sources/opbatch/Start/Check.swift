@@ -119,8 +119,9 @@ struct Check: Command {
         + (more > 0 ? " and \(shownCount(more)) more" : "")
       stages.append(
         CheckedStage(
-          name: operation.name, count: Int(operation.count), runs: wouldRun.map { Int($0.runs(at)) },
-          needs: needs, queue: operation.queue, command: Self.firstLine(operation.command)))
+          name: operation.name, count: Int(operation.count),
+          runs: wouldRun.map { Int($0.runs(at)) }, needs: needs, queue: operation.queue,
+          command: Self.firstLine(operation.command)))
     }
     try console.writeLines(checkTable(stages).lines(style))
   }

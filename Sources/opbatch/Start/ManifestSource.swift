@@ -92,9 +92,10 @@ struct ManifestSource {
 
   /// Widths are those of a terminal, so that carets stand below what they mean.
   private func renderer(_ source: String, _ console: Console) -> DiagnosticRenderer {
-    DiagnosticRenderer(source: source, file: shownName, color: console.errorStyle.usesColour) {
-      displayWidth($0)
-    }
+    let style = console.errorStyle
+    return DiagnosticRenderer(
+      source: source, file: shownName, color: style.usesColour, width: style.width
+    ) { displayWidth($0) }
   }
 
   /// The first error as the message, since programs and logs show one line, and all findings as the
