@@ -66,14 +66,18 @@ public final class ClusterConnection: Sendable {
   ///   - address: `tcp://…` or `ipc:///…`; `inproc://…` if the coordinator is a thread of this
   ///     process and serves already.
   ///   - deadline: The time for all steps together. A refused connection fails at once.
+  ///   - greeting: The time for the welcome of a coordinator that is reached and is slow to answer,
+  ///     as on a busy machine, if that ends later; nil: `deadline` is for that, too.
   ///   - keys: The folder of our key, for TCP; nil means that of `ClusterKeys.folder`.
   /// - Throws: `.badAddress`, `.badConfiguration` without a key, `.unreachable`, `.keyRefused`,
   ///   `.wrongServerKey`, `.foreignServer`, `.versionMismatch`, `.refused`, `.protocolViolation`,
   ///   or `.cancelled`.
   public static func connect(
-    to address: String, deadline: Duration = .seconds(3), keys: String? = nil
+    to address: String, deadline: Duration = .seconds(10), greeting: Duration? = nil,
+    keys: String? = nil
   ) async throws(ClientError) -> ClusterConnection {
-    try await connect(to: address, deadline: deadline, patience: Link.patience, keys: keys)
+    try await connect(
+      to: address, deadline: deadline, greeting: greeting, patience: Link.patience, keys: keys)
   }
 
   /// Connects with the given keys.
@@ -81,7 +85,7 @@ public final class ClusterConnection: Sendable {
     to address: String, keys: ClusterKeys
   ) async throws(ClientError) -> ClusterConnection {
     try await open(
-      endpoint(address), address: address, deadline: .seconds(3), patience: Link.patience, keys)
+      endpoint(address), address: address, deadline: .seconds(10), patience: Link.patience, keys)
   }
 
   /// Connects to another user's cluster. Only root needs this, and only in tests.
@@ -97,13 +101,14 @@ public final class ClusterConnection: Sendable {
 
   /// - Parameter patience: How long requests and streams survive an absence of the coordinator.
   static func connect(
-    to address: String, deadline: Duration, patience: Span, keys: String? = nil
+    to address: String, deadline: Duration, greeting: Duration? = nil, patience: Span,
+    keys: String? = nil
   ) async throws(ClientError) -> ClusterConnection {
     let endpoint = try endpoint(address)
     // Over ipc and inproc the file modes decide.
     let ours = endpoint.transport == .tcp ? try ClusterKeys.read(keys) : nil
     return try await open(
-      endpoint, address: address, deadline: deadline, patience: patience, ours)
+      endpoint, address: address, deadline: deadline, greeting: greeting, patience: patience, ours)
   }
 
   private static func endpoint(_ address: String) throws(ClientError) -> Endpoint {
@@ -117,8 +122,8 @@ public final class ClusterConnection: Sendable {
   }
 
   private static func open(
-    _ endpoint: Endpoint, address: String, deadline: Duration, patience: Span, _ keys: ClusterKeys?,
-    _ servers: LocalServers = .ourselvesAndRoot
+    _ endpoint: Endpoint, address: String, deadline: Duration, greeting: Duration? = nil,
+    patience: Span, _ keys: ClusterKeys?, _ servers: LocalServers = .ourselvesAndRoot
   ) async throws(ClientError) -> ClusterConnection {
     let shared: ConnectionShared
     do throws(SystemError) {
@@ -128,7 +133,7 @@ public final class ClusterConnection: Sendable {
       _ = try startThread(name: "opcluster-link") {
         var loop = ConnectionLoop(
           endpoint: endpoint, keys: keys, servers: servers, shared: shared, openingTime: wait,
-          patience: patience)
+          greetingTime: greeting.map { Span($0) } ?? .zero, patience: patience)
         loop.run()
       }
     } catch {

@@ -27,10 +27,12 @@ struct ConnectionLoop: ~Copyable {
   private var hangUps = 0
   /// Applies to the first connection only.
   private let openingDeadline: Instant
+  /// For the first welcome, once somebody is reached who has the coordinator's key or its socket.
+  private let greetingTime: Span
 
   init(
     endpoint: Endpoint, keys: ClusterKeys?, servers: LocalServers, shared: ConnectionShared,
-    openingTime: Span, patience: Span
+    openingTime: Span, greetingTime: Span, patience: Span
   ) {
     self.endpoint = endpoint
     self.keys = keys
@@ -39,6 +41,7 @@ struct ConnectionLoop: ~Copyable {
     let now = Instant.now
     mind = ClientConversation(address: shared.address, link: Link(at: now, patience: patience))
     openingDeadline = now + openingTime
+    self.greetingTime = greetingTime
   }
 
   /// The thread's own requests have even numbers, the owner's odd ones.
@@ -110,7 +113,7 @@ struct ConnectionLoop: ~Copyable {
     while socket != nil, let event = socket!.nextConnectionEvent() {
       switch event {
       case .connected:
-        mind.link.connected()
+        mind.link.connected(greetingUntil: mind.hasOpened ? .distantPast : .now + greetingTime)
         hangUps = 0
         unsentWords = [(nil, Wire.encode(ClientMessage.hello(ClientHello(build: clientBuild))))]
         sendUnsent()

@@ -67,8 +67,9 @@ struct Link {
 
   mutating func socketOpened(deadline: Instant) { phase = .connecting(deadline: deadline) }
 
-  mutating func connected() {
-    if case .connecting(let deadline) = phase { phase = .greeting(deadline: deadline) }
+  /// - Parameter deadline: When the greeting has to be over, if that is later than for connecting.
+  mutating func connected(greetingUntil deadline: Instant = .distantPast) {
+    if case .connecting(let known) = phase { phase = .greeting(deadline: max(known, deadline)) }
   }
 
   mutating func welcomed(at now: Instant) {

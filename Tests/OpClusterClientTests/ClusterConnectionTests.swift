@@ -1,6 +1,7 @@
 // Requests over a real socket pair: answers, refusals, time, loss, repetition.
 
 import Citations
+import Glibc
 import OpClusterClient
 import OpClusterModel
 import Synchronization
@@ -65,6 +66,19 @@ import Testing
     }
     #expect(error?.kind == .unreachable)
     #expect(error?.message.contains("did not answer") == true)
+    fake.stop()
+  }
+
+  /// One that is reached, and answers when the time for connecting is over, is waited for.
+  @Test func slowCoordinatorIsWaitedFor() async throws {
+    let fake = try await FakeCoordinator.start(
+      Script(onHello: { hello in
+        usleep(600_000)
+        return Self.pong.onHello(hello)
+      }))
+    let connection = try await ClusterConnection.connect(
+      to: fake.address, deadline: .milliseconds(300), greeting: .seconds(240))
+    await connection.close()
     fake.stop()
   }
 

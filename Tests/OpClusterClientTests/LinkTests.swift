@@ -83,6 +83,20 @@ import Testing
     }
   }
 
+  /// Whoever is reached may be slow, and is given the later of the two times.
+  @Test func greetingHasItsOwnDeadline() {
+    for (time, end) in [(2_000, 3_000), (9_000, 9_000)] as [(Int64, Int64)] {
+      var link = Link(at: .zero)
+      link.socketOpened(deadline: Self.at(3_000))
+      link.connected(greetingUntil: Self.at(time))
+      #expect(link.due(at: Self.at(end - 1), isAwaited: true) == .nothing)
+      guard case .giveUpSocket = link.due(at: Self.at(end), isAwaited: true) else {
+        Issue.record("the deadline passed unnoticed")
+        return
+      }
+    }
+  }
+
   /// A busy coordinator is given more time by each hello that it does not answer.
   @Test(.checks("A19")) func theTimeForAnAnswerGrows() {
     var link = Self.open()

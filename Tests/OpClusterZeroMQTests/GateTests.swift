@@ -168,7 +168,8 @@ import Testing
     let open = try Server("proof-open") { _ in true }
     #expect(try GateProof.attempt(at: open.endpoint, server: open.keys.publicKey) == .open)
     let hung = try Server("proof-hung", isOpen: false)
-    let answer = try GateProof.attempt(at: hung.endpoint, server: hung.keys.publicKey)
+    let answer = try GateProof.attempt(
+      at: hung.endpoint, server: hung.keys.publicKey, patience: 1_000_000_000)
     guard case .unknown = answer else {
       Issue.record("\(answer)")
       return

@@ -69,16 +69,24 @@ extension Command {
     try await connection.request(request, timeout: global.timeout?.duration)
   }
 
-  /// Waits three seconds at most: a coordinator on the same network answers in milliseconds, and a
-  /// wrong address never. Every error names the source of the address, since there are several
-  /// places that one may come from.
+  /// A coordinator on the same network answers in milliseconds, and a wrong address never; on a
+  /// busy machine it takes longer, and who waits for it is told. Every error names the source of the
+  /// address, since there are several places that one may come from.
   private func connect(to address: ClusterAddress) async throws -> ClusterConnection {
+    let console = Console(global)
+    let waiting = Task {
+      try await Task.sleep(for: .seconds(3))
+      console.say("waiting for the coordinator at \(safe(address.text))")
+    }
+    defer { waiting.cancel() }
+    // A socket file whose owner has ended refuses at once; a machine may be silent.
+    let patience: Duration = address.text.hasPrefix("ipc:") ? .seconds(30) : .seconds(10)
     // The user's limit, if that is shorter.
-    let deadline = min(global.timeout?.duration ?? .seconds(3), .seconds(3))
+    let limit = global.timeout?.duration ?? .seconds(30)
     do {
       let connection = try await ClusterConnection.connect(
-        to: address.text, deadline: deadline, keys: global.keys)
-      let console = Console(global)
+        to: address.text, deadline: min(limit, patience), greeting: min(limit, .seconds(30)),
+        keys: global.keys)
       let notice = BusyNotice { console.say($0) }
       connection.whenBusy { refusal, pause in
         notice.tell(refusal, pause: pause)
