@@ -70,8 +70,8 @@ extension Command {
   }
 
   /// A coordinator on the same network answers in milliseconds, and a wrong address never; on a
-  /// busy machine it takes longer, and who waits for it is told. Every error names the source of the
-  /// address, since there are several places that one may come from.
+  /// busy machine it takes longer, and who waits for it is told. Every error names the source of
+  /// the address, since there are several places that one may come from.
   private func connect(to address: ClusterAddress) async throws -> ClusterConnection {
     let console = Console(global)
     let waiting = Task {
