@@ -162,7 +162,7 @@ extension Findings {
 
   /// A number without a unit could be seconds or minutes, so it needs one. At most a hundred years.
   func duration(_ node: ManifestNode, _ what: String) -> Span? {
-    guard let text = text(node, what) else { return nil }
+    guard let text = text(node, what, of: "a duration like 90s or 1h30m") else { return nil }
     if let span = Quantities.duration(text) { return span }
     let hint = ManifestNode.isNumber(text) ? "did you mean '\(text)s'?" : "like 90s, 15m, 1h30m, 2d"
     error("\(what) must be a duration, not '\(text)'", node.place, hint: hint)
@@ -172,7 +172,7 @@ extension Findings {
   /// Reads a delay or a time (S150).
   /// A delay starts when the submission is accepted; a time is by the coordinator's clock.
   func moment(_ node: ManifestNode, _ what: String) -> NotBefore? {
-    guard let text = text(node, what) else { return nil }
+    guard let text = text(node, what, of: "a delay or a time") else { return nil }
     if let span = Quantities.duration(text) {
       if span <= Limits.longestDelay { return .after(span) }
       error("\(what) is at most ten years away", node.place)
@@ -187,7 +187,7 @@ extension Findings {
 
   /// A plain number is bytes. `512M` could be either of two units, and is answered with a question.
   func bytes(_ node: ManifestNode, _ what: String) -> Int64? {
-    guard let text = text(node, what) else { return nil }
+    guard let text = text(node, what, of: "a size like 512MiB or 4GB") else { return nil }
     if let bytes = Quantities.bytes(text) { return bytes }
     let near =
       Quantities.bytes(text + "iB") == nil ? "like 512MiB or 4GB" : "did you mean '\(text)iB'?"

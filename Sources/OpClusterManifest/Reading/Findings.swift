@@ -89,10 +89,13 @@ final class Findings {
 
   /// Returns the text of a scalar with its parameters filled in. Reports a finding and returns nil
   /// for any other node, and for a text with values that are known only when an operation starts.
-  /// - Parameter what: The thing in messages, such as `'timeout'` or `a label`.
-  func text(_ node: ManifestNode, _ what: String) -> String? {
+  ///
+  /// - Parameters:
+  ///   - what: The thing in messages, such as `'timeout'` or `a label`.
+  ///   - kind: What it has to be, in messages.
+  func text(_ node: ManifestNode, _ what: String, of kind: String = "a text") -> String? {
     guard case .scalar(let text, _) = node.value, !node.isNull else {
-      error("\(what) must be a text, not \(node.kind)", node.place)
+      error("\(what) must be \(kind), not \(node.kind)", node.place)
       return nil
     }
     guard text.contains("${{") else { return text }

@@ -119,9 +119,13 @@ enum ManifestKeys {
     let near = NearNames.hint(for: key, among: table.keys)
     // `input` belongs into a call, and `inputs` to the operation: the nearer one is meant.
     let isPlural = homes.count == 1 && table == operation && table.keys.contains(key + "s")
-    guard !homes.isEmpty, !isPlural else { return near }
-    return "write it inside " + homes.joined(separator: " or ")
+    if !homes.isEmpty, !isPlural { return "write it inside " + homes.joined(separator: " or ") }
+    if !near.isEmpty || table.keys.isEmpty || table.keys.count > keysListed { return near }
+    return "it has " + table.keys.joined(separator: ", ")
   }
+
+  /// As many keys can be read at a glance.
+  private static let keysListed = 8
 
   /// Keys that apply only to a command (`run`).
   static let commandOnly = [
