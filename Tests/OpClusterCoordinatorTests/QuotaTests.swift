@@ -331,8 +331,8 @@ import Testing
   /// `Limits.banishment`, and is heard after that. Who goes on even then is cut.
   @Test func whoDoesNotObeyIsPutOut() throws {
     let service = try Service(.memory(.init()), in: TestFolder()) {
-      // The first request takes a whole burst.
-      $0.quotas.requestBytesPerSecond = 1
+      // Whatever time passes, none of its requests is taken.
+      $0.quotas.queues = 0
     }
     var found: (dealer: Dealer, refusal: Refusal)?
     var floods: [Dealer] = []
@@ -347,7 +347,10 @@ import Testing
         return true
       }
       for request in 1...UInt64(Limits.refusalsInARow + 2) {
-        try dealer.send(Wire.encode(ClientMessage.request(RequestID(request), .ping)))
+        let excess = ClientRequest.createQueue(QueueSettings(name: "q"))
+        try dealer.send(Wire.encode(ClientMessage.request(RequestID(request), excess)))
+        // Who does not read its answers is cut for that, before it is put out.
+        while try dealer.receive(within: 0) != nil {}
       }
       floods.append(dealer)
       return false

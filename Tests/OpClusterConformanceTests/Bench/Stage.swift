@@ -179,7 +179,7 @@ func onOwnCluster(
 ) async throws {
   let shape = Cluster.Shape(
     workers: workers, slots: slots, program: "ConformanceWorker", workerFlags: workerFlags)
-  try await Cluster.with(shape) { cluster in
+  try await Cluster.with(shape.losingSoon) { cluster in
     try await onStage(of: cluster) { try await body($0, cluster) }
   }
 }
