@@ -189,13 +189,18 @@ extension Selection {
     return selection
   }
 
+  /// Whether its graphs are other ones at another time.
+  package var isRelative: Bool {
+    switch graphs {
+    case .last, .active: true
+    case .numbers, .all: false
+    }
+  }
+
   /// The same selection for as long as a command follows it: a connection that is made again asks
   /// anew, and `last` and `active` mean other graphs by then.
   package func lasting(_ graphs: some Sequence<GraphID>) -> Selection {
-    switch self.graphs {
-    case .last, .active: pinned(to: Set(graphs).sorted())
-    case .numbers, .all: self
-    }
+    isRelative ? pinned(to: Set(graphs).sorted()) : self
   }
 
   /// Selects exactly this operation. By its name and element rather than its number, since

@@ -42,8 +42,10 @@ struct Events: Command {
       var lasting = selection
       if let selector {
         try await reader.naming(selector, selection) { try await check(selection, reader) }
-        let graphs = try await reader.allGraphs(Selection(graphs: selection.graphs))
-        lasting = selection.lasting(graphs.map(\.graph))
+        if selection.isRelative {
+          let graphs = try await reader.allGraphs(Selection(graphs: selection.graphs))
+          lasting = selection.lasting(graphs.map(\.graph))
+        }
       }
       let subscription = EventSubscription(
         number: 1, selection: lasting, since: since, backlogOnly: !follow)
