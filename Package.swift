@@ -508,9 +508,9 @@ let package = Package(
     .testTarget(
       name: "OpClusterTests",
       dependencies: [
-        "RealCluster", "ScenarioBody", "OpClusterClient", "OpClusterManifest", "OpClusterWire",
-        "OpClusterModel", "OpClusterProcesses", "opcoord", "opworker", "oprelay", "opbatch",
-        "opweb",
+        "RealCluster", "ScenarioBody", "StoppingRelay", "OpClusterClient", "OpClusterManifest",
+        "OpClusterWire", "OpClusterModel", "OpClusterProcesses", "OpClusterZeroMQ", "opcoord",
+        "opworker", "oprelay", "opbatch", "opweb",
       ]),
     .testTarget(
       name: "OpbatchTests",

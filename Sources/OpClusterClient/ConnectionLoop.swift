@@ -141,7 +141,10 @@ struct ConnectionLoop: ~Copyable {
   private mutating func handshakeBroke() {
     let isHangUp = Instant.now - socketOpenedAt < Self.handshakePatience
     guard keys != nil, isHangUp else {
-      return loseSocket(.unreachable(shared.address, "the handshake came to nothing"))
+      // libzmq gives each handshake 2 s; a coordinator on a starved machine may need longer.
+      return loseSocket(
+        .unreachable(shared.address, "the handshake came to nothing"),
+        isFinal: !mind.hasOpened && Instant.now >= openingDeadline)
     }
     hangUps += 1
     loseSocket(.wrongServerKey(shared.address), isFinal: hangUps >= 2 && !mind.hasOpened)

@@ -32,6 +32,8 @@ public struct CoordinatorSettings: Sendable {
   var searchTime = CoordinatorLimits.searchTime
   /// The limit of unheard bytes that a connection may have sent; less in tests (A4).
   var unheardBytes = Limits.unheardBytes
+  /// The time for which an evicted peer is not let in again; more in tests.
+  var banishment = Limits.banishment
 
   // The journal:
   /// The number of turns until a snapshot; fewer if `snapshotBytes` are reached first.

@@ -6,7 +6,9 @@ import FoundationEssentials
 import Glibc
 import OpClusterClient
 import OpClusterModel
+import OpClusterZeroMQ
 import RealCluster
+import StoppingRelay
 import Testing
 
 @Suite struct KeyTests {
@@ -35,6 +37,16 @@ import Testing
       #expect(stranger.status == 69, "\(stranger.error)")
       let listed = try await site.opcoord("key", "ls", "-o", "name")
       #expect(listed.output == "local")
+    }
+  }
+
+  /// A coordinator on a starved machine may need longer for a handshake than libzmq gives one.
+  @Test func aHandshakeThatComesToNothing() async throws {
+    try await Self.with { site in
+      let relay = try StoppingRelay.start(to: Endpoint(site.clients), silent: 1)
+      let variables = ["OPBATCH_COORDINATOR=\(relay.address)"]
+      let asked = try await site.run("opbatch", home: "main", ["ping"], variables: variables)
+      #expect(asked.status == 0, "\(asked.error)")
     }
   }
 

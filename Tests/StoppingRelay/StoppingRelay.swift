@@ -1,5 +1,6 @@
 // A relay for one connection over TCP that takes no more from the client after so many bytes: what
-// libzmq on both sides holds for a message that is on its way never ends for the server.
+// libzmq on both sides holds for a message that is on its way never ends for the server. It may let
+// others before it wait in silence, as a machine does that has no time for them.
 
 import Glibc
 import OpClusterSystem
@@ -8,9 +9,14 @@ package import OpClusterZeroMQ
 package enum StoppingRelay {
   /// Starts one that ends when either side does.
   ///
-  /// - Parameter bytes: What it hands on to the server, which is on this machine, before it stops.
+  /// - Parameters:
+  ///   - bytes: What it hands on to the server, which is on this machine, before it stops.
+  ///   - silent: How many connections before that one are accepted, and told nothing until the
+  ///     client ends them.
   /// - Returns: Where a client may connect.
-  package static func start(to server: Endpoint, stoppingAfter bytes: Int) throws -> Endpoint {
+  package static func start(
+    to server: Endpoint, stoppingAfter bytes: Int = .max, silent: Int = 0
+  ) throws -> Endpoint {
     let port = UInt16(server.address.split(separator: ":").last ?? "") ?? 0
     let listener = try socket()
     var name = loopback(0)
@@ -21,6 +27,7 @@ package enum StoppingRelay {
     _ = unsafe withAddress(&name) { unsafe getsockname(listener, $0, &size) }
     let outgoing = try socket()
     _ = try startThread(name: "relay") {
+      for _ in 0..<silent { waitForEnd(accept(listener, nil, nil)) }
       let client = accept(listener, nil, nil)
       var target = loopback(port)
       _ = unsafe withAddress(&target) { unsafe connect(outgoing, $0, nameBytes) }
@@ -28,6 +35,12 @@ package enum StoppingRelay {
       for descriptor in [listener, client, outgoing] { close(descriptor) }
     }
     return try Endpoint("tcp://127.0.0.1:\(UInt16(bigEndian: name.sin_port))")
+  }
+
+  private static func waitForEnd(_ client: Int32) {
+    var buffer = [UInt8](repeating: 0, count: 1_024)
+    while unsafe read(client, &buffer, buffer.count) > 0 {}
+    close(client)
   }
 
   private static func pass(_ client: Int32, _ server: Int32, _ bytes: Int) {

@@ -20,6 +20,7 @@ struct AdmissionControl: Sendable {
   var disk: DiskRoom
   /// Expelled peers, with the end of each ban.
   private var bans: [Culprit: Instant] = [:]
+  private let banishment: Span
   /// Each conversation has a number of its own, which is never reused.
   private var lastPeer: UInt64 = 0
   /// Admitted requests that count once the scheduler has accepted them.
@@ -44,8 +45,13 @@ struct AdmissionControl: Sendable {
   ///   - memory: The available memory; nil if it is unknown.
   ///   - diskReserve: Bytes that must be free on the journal's disk, else submissions are refused
   ///     (G8).
-  init(quotas: Quotas, memory: MemoryBound?, diskReserve: UInt64) {
+  ///   - banishment: The time for which an expelled peer is not let in again.
+  init(
+    quotas: Quotas, memory: MemoryBound?, diskReserve: UInt64,
+    banishment: Span = Limits.banishment
+  ) {
     self.quotas = QuotaBook(quotas)
+    self.banishment = banishment
     self.memory = MemoryRoom(memory)
     queue = FairRequestQueue(bytes: self.memory.waitingBytes)
     disk = DiskRoom(reserve: diskReserve)
@@ -141,7 +147,7 @@ struct AdmissionControl: Sendable {
     case .allowed: break
     }
     if !peer.isGreeted {
-      if let refusal = banishment(of: peer, at: now) { return .putOut(.none, refusal) }
+      if let refusal = refusalOfBanned(peer, at: now) { return .putOut(.none, refusal) }
       if let refusal = quotas.connect(peer.holder) { return .turnedAway(.none, refusal) }
     }
     peer.isGreeted = true
@@ -260,10 +266,10 @@ struct AdmissionControl: Sendable {
   /// Bans a peer that was expelled for its excess, so that it cannot reconnect at once.
   private mutating func ban(_ peer: Peer, at now: Instant) {
     guard let culprit = peer.culprit else { return }
-    bans[culprit] = now + Limits.banishment
+    bans[culprit] = now + banishment
   }
 
-  private func banishment(of peer: Peer, at now: Instant) -> Refusal? {
+  private func refusalOfBanned(_ peer: Peer, at now: Instant) -> Refusal? {
     guard let culprit = peer.culprit, let until = bans[culprit], now < until else { return nil }
     return Refusal(
       .busy, "\(culprit) was put out, because it did not wait when it was told to",

@@ -55,7 +55,7 @@ enum AdmissionVerdict: Equatable, Sendable {
   case putOut(RequestID, Refusal)
   /// Count an invalid message, for this reason; the conversation ends (G33).
   case malformed(String)
-  /// Put a client out without an answer and ban it for `Limits.banishment`.
+  /// Put a client out without an answer and ban it for a while.
   case expelled(Expulsion)
   /// Cut a client's connection.
   case cut(Cut)

@@ -57,7 +57,8 @@ final class CoordinatorLoop {
     commits = PendingCommits(journal, settings, isSettled: !mayHaveGoneBack)
     for graph in ownScheduler.takeRemoved() { commits.forgetting.append((0, graph)) }
     admission = AdmissionControl(
-      quotas: settings.quotas, memory: settings.memory, diskReserve: settings.diskReserveBytes)
+      quotas: settings.quotas, memory: settings.memory, diskReserve: settings.diskReserveBytes,
+      banishment: settings.banishment)
     for graph in recovered.sizesOfLivingGraphs() {
       let cost = MemoryRoom.cost(
         templates: graph.templates, operations: graph.operations, bytes: graph.bytes)

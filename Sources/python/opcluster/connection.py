@@ -26,7 +26,9 @@ _BUILD = "opcluster-python/1"
 #: Seconds of silence after which it asks, and after which the coordinator counts as gone.
 _ASK_AFTER = 3.0
 _SILENCE = 10.0
-_OPENING_TIME = 3.0
+#: Seconds to reach the coordinator, and for its welcome once it is reached: it may be starved.
+_OPENING_TIME = 10.0
+_GREETING_TIME = 30.0
 _FIRST_BACKOFF = 0.05
 _LONGEST_BACKOFF = 5.0
 #: How long requests wait for a coordinator that is away.
@@ -85,7 +87,9 @@ class Connection:
         self._failures = 0
         self._retry_at = 0.0
         self._away_since: float | None = time.monotonic()
-        self._heard = self._asked = self._opened_at = 0.0
+        self._heard = self._asked = self._opening_until = 0.0
+        #: The handshake is done; the welcome is awaited.
+        self._is_reached = False
         self._opened: Future[None] = Future()
         self._end: OpClusterError | None = None
         self._thread = threading.Thread(target=self._run, name="opcluster", daemon=True)
@@ -266,7 +270,7 @@ class Connection:
         if self._socket is None:
             due = self._retry_at - now
         elif not self._is_open:
-            due = self._opened_at + _OPENING_TIME - now
+            due = self._opening_until - now
         else:
             due = min(max(self._heard, self._asked) + _ASK_AFTER, self._heard + _SILENCE) - now
             pause = self._requests.pause(now)
@@ -283,8 +287,12 @@ class Connection:
             if now >= self._retry_at:
                 self._open_socket(now)
         elif not self._is_open:
-            if now - self._opened_at >= _OPENING_TIME:
-                self._lose("nobody answered in time")
+            if now >= self._opening_until:
+                self._lose(
+                    "something listens there, but it did not answer in time"
+                    if self._is_reached
+                    else "nobody answered in time"
+                )
         elif now - self._heard >= _SILENCE:
             self._lose("the coordinator fell silent")
         elif now - max(self._heard, self._asked) >= _ASK_AFTER:
@@ -307,7 +315,9 @@ class Connection:
             dealer.curve_serverkey = self.keys.server
             dealer.curve_publickey = self.keys.public
             dealer.curve_secretkey = self.keys.secret
-        self._monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED | _HANDSHAKE_FAILURES)
+        self._monitor = dealer.get_monitor_socket(
+            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | _HANDSHAKE_FAILURES
+        )
         self._socket = dealer
         try:
             dealer.connect(self.address)
@@ -316,7 +326,9 @@ class Connection:
             return
         self._poller.register(dealer, zmq.POLLIN)
         self._poller.register(self._monitor, zmq.POLLIN)
-        self._opened_at = self._heard = now
+        self._heard = now
+        self._opening_until = now + _OPENING_TIME
+        self._is_reached = False
         hello = client.ClientHello(
             versions=words.ProtocolVersions(lowest=1, highest=1), build=_BUILD
         )
@@ -356,6 +368,10 @@ class Connection:
                 event = recv_monitor_message(self._monitor, zmq.NOBLOCK)
             except zmq.Again:
                 return
+            if event["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._is_reached = True
+                self._opening_until = time.monotonic() + _GREETING_TIME
+                continue
             if event["event"] & _HANDSHAKE_FAILURES:
                 self._lose(
                     "it ended the handshake: it may not know our key (opbatch key join)",

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
+import zmq
 from conftest import PROGRAMS
 
-from opcluster import ClusterExecutor
+from opcluster import ClusterExecutor, connection
 from opcluster.errors import ConnectionFailed
 from opcluster.local_cluster import program
+from opcluster.v1 import client_pb2 as client
 
 TIME = 90.0
 
@@ -75,4 +79,28 @@ def test_nothing_is_lost_and_nothing_runs_twice(tmp_path: Path) -> None:
             assert process.stdin is not None
             process.stdin.close()
             process.wait()
+        subprocess.run(["rm", "-rf", folder], check=True)
+
+
+def test_a_starved_coordinator_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is reached may answer later than one who is not may be looked for."""
+    monkeypatch.setattr(connection, "_OPENING_TIME", 5.0)
+    folder = subprocess.check_output(["mktemp", "-d", "/tmp/opc-XXXXXX"], text=True).strip()
+    router = zmq.Context.instance().socket(zmq.ROUTER)
+    router.bind(f"ipc://{folder}/client")
+    os.chmod(f"{folder}/client", 0o700)
+
+    def answer() -> None:
+        peer, _ = router.recv_multipart()
+        time.sleep(6)
+        welcome = client.ClientAnswer(welcome=client.ClientWelcome(version=1))
+        router.send_multipart([peer, welcome.SerializeToString()])
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        connection.Connection(f"ipc://{folder}/client").close()
+    finally:
+        thread.join()
+        router.close(0)
         subprocess.run(["rm", "-rf", folder], check=True)
