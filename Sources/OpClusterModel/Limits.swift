@@ -111,6 +111,10 @@ public enum Limits {
   /// Contents that a turn looks at for copies, and copies that are under way at a time.
   public static let replicationsPerTurn = 256
   public static let copiesUnderWay = 4_096
+  /// Holders of contents that lack copies, and stores that do not take them, that a turn looks at.
+  public static let replicationLooksPerTurn = 4_096
+  /// Workers that drain and stay for one content that no other worker has.
+  public static let workersStayingForContent = 3
   /// A local cluster that is not ready after this time is given up. Many processors' worth of other
   /// work slow a start a hundredfold, and a daemon that has ended is noticed at once.
   public static let localStart = Duration.seconds(60)
@@ -297,9 +301,9 @@ public enum Limits {
   /// Messages of a worker about attempts that it was never given, after which it is evicted.
   public static let liesPerWorker = 16
 
-  /// Unread bytes of a TCP connection to the coordinator, after which it is cut: twice the bytes
-  /// that an obedient worker has on their way, four times those of a client. Until then libzmq
-  /// buffers a message without end (A4, G33).
+  /// Unread bytes of a TCP connection to the coordinator, to a store or from one, after which it is
+  /// cut: twice the bytes that an obedient worker has on their way, four times those of a client.
+  /// Until then libzmq buffers a message without end (A4, G33).
   public static let unheardBytes = 4 * requestBytesInFlight
   /// Bytes of one piece of a log.
   public static let logChunkBytes = 64 * 1024

@@ -250,6 +250,9 @@ public struct EndedGraph: Hashable, Sendable {
   public var outcomes: [UInt8]
   /// Outputs by index; empty ones are not kept.
   public var outputs: [GraphState.OutputEntry]
+  /// In how many stores the contents of each output are to lie, 1 to `Limits.replicas`; empty if in
+  /// one.
+  public var outputReplicas: [UInt8] = []
   /// The outputs of all operations were dropped.
   public var outputsAreForgotten = false
   /// The submission's secrets, for a graph that runs it again; dropped with the outputs.

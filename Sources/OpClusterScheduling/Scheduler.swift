@@ -105,8 +105,9 @@ public struct Scheduler: Sendable {
   var contentDeliveries = ContentDeliveries()
   /// Those of them that need another way, decided at the end of the turn; empty between turns.
   var undecidedDeliveries: [ContentDeliveries.Want] = []
-  /// The worker that was last looked at for files of submitters; nil: none yet.
-  var lastStoreToFill: UInt32?
+  var storeRotation = StoreRotation()
+  /// The workers that were there when this life began; some have come back since, or have left.
+  var unheardWorkers: [UInt32] = []
   var reuseDigests = ReuseDigests()
   /// What workers were told of in this turn, or have told of; empty between turns.
   var toldContents: Set<ToldContent> = []

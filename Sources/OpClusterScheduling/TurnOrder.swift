@@ -29,6 +29,7 @@ extension Scheduler {
     if keys.hasUntimed { commit(.keysDated(turn.wall), into: &turn) }
     exclusivesFrom = mayHaveGoneBack ? turn.now + timing.lost : nil
     resyncEnd = turn.now + timing.resync
+    unheardWorkers = workers.numbers
     copiesFrom = workers.count == 0 ? turn.now : resyncEnd
     lastTick = turn.now
     alarms = []

@@ -371,6 +371,9 @@ extension MessageGenerator {
       outcome: member(GraphOutcome.self), operationCount: UInt32(count),
       outcomes: (0..<outcomes).map { _ in member(Outcome.self).rawValue },
       outputs: many { .init(index: $0.number(), output: $0.bytes()) })
+    if bool() {
+      ended.outputReplicas = ended.outputs.map { _ in UInt8(1 + below(Int(Limits.replicas))) }
+    }
     ended.outputsAreForgotten = bool()
     ended.secrets = many { $0.text() }
     ended.submitter = text()

@@ -140,7 +140,7 @@ import Testing
     // What is brought already is asked for again.
     let isAsked = copies.bring(try content(0), copies: 3, .zero)
     #expect(!isFurtherBegun && isAsked)
-    copies.last(further, copies: 2, .zero)
+    copies.last(further, copies: 2, isNeeded: false, .zero)
     #expect(copies.lasting(further.digest)?.copies == 2 && !copies.isBrought(further.digest))
     copies.forget(try content(0).digest)
     let isNextBegun = copies.bring(try content(Limits.broughtContents + 1), copies: 2, .zero)

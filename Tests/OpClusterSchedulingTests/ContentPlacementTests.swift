@@ -97,10 +97,11 @@ import Testing
     if isEachItsOwn { #expect(assigned == [[0], [1]]) }
     let inputs = world.workers.flatMap(\.assigned).flatMap(\.inputs)
     #expect(inputs.map(\.name) == [InputFile.submitter, InputFile.submitter])
-    #expect(world.replayed().state.pins.counts == world.scheduler.state.pins.counts)
+    let pins = world.scheduler.state.pins
+    #expect(world.replayed().state.pins.isSame(as: pins))
     var restored = Scheduler()
     restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
-    #expect(restored.state.pins.counts == world.scheduler.state.pins.counts)
+    #expect(restored.state.pins.isSame(as: pins))
     world.runAll()
     #expect(world.scheduler.graphs.numbers.isEmpty && world.scheduler.state.pins.isEmpty)
     for at in 0...1 { #expect(world.workers[at].released.count == 2) }

@@ -311,16 +311,16 @@ import Testing
     }
     let all = try (0..<5_000).map { try digest($0) }
     var stores = DrainingStores()
-    stores.addUnexamined(of: 1, Set(all))
-    stores.addUnexamined(of: 2, Set(all.prefix(3)))
+    stores.addUnexamined(of: 1, all)
+    stores.addUnexamined(of: 2, Array(all.prefix(3)))
     var sizes: [Int] = []
     while let (part, isLast) = stores.takeUnexamined() {
       sizes.append(part.contents.count)
       #expect(stores.keeps(part.worker) == !isLast)
     }
     #expect(sizes == [1_024, 1_024, 1_024, 1_024, 904, 3])
-    stores.addUnexamined(of: 3, Set(all))
-    stores.addUnexamined(of: 4, Set(all.prefix(3)))
+    stores.addUnexamined(of: 3, all)
+    stores.addUnexamined(of: 4, Array(all.prefix(3)))
     stores.forget(3)
     #expect(!stores.keeps(3) && stores.keeps(4))
     #expect(stores.takeUnexamined()?.part.worker == 4 && !stores.hasUnexamined)
@@ -345,6 +345,85 @@ import Testing
     #expect(turns <= 199 * 100 / 1_024 + 1)
     #expect((0..<199).allSatisfy { world.workers[$0].wasToldToDrain })
     #expect(world.scheduler.brokenInvariant() == nil)
+  }
+
+  /// A content that all of many have who drain at once costs each of them once: only some stay for
+  /// it, and the stores of the others are not passed again and again.
+  @Test(.checks("G29"), arguments: [true, false]) func manyShareContents(oneStays: Bool) throws {
+    let (count, shared) = (200, 100)
+    var world = ContentTests.world(["a"] + (1..<count).map { "w\($0)" } + ["spare"])
+    world.invariantChecks = .never
+    let contents = try (0..<UInt8(shared)).map { try ContentTests.content($0) }
+    var graph = ContentTests.submission()
+    graph.templates[1].isHeld = true
+    for content in contents {
+      world.ask(.submit(graph))
+      let made = operation(UInt32(content.digest.bytes[0]) + 1, 0)
+      world.start(0, made)
+      world.end(0, made, ContentTests.result(content))
+      world.report(0)
+    }
+    for at in 0..<count {
+      world.workers[at].held = contents
+      world.report(at)
+    }
+    let before = world.scheduler.looks
+    world.ask(.drainWorker("a"))
+    for at in 1..<(oneStays ? count - 1 : count) { world.ask(.drainWorker("w\(at)")) }
+    var most = 0
+    while world.scheduler.drainingStores.hasUnexamined {
+      let before = world.scheduler.looks
+      world.tick(after: .zero)
+      most = max(most, world.scheduler.looks - before)
+    }
+    let looks = world.scheduler.looks - before
+    #expect(looks < 6 * count * shared, "\(looks) looks")
+    #expect(most < 2 * (Limits.replicationLooksPerTurn + 1_024 + count), "\(most) in a turn")
+    // The others were told before the last one drained; some of them are held back.
+    let stay = (1...UInt32(count)).count { world.scheduler.drainingStores.keeps($0) }
+    #expect(stay == (oneStays ? 0 : Limits.workersStayingForContent))
+    #expect(world.workers[..<count].count { $0.wasToldToDrain } == count - 1)
+    #expect(world.workers[count].copies.isEmpty == oneStays)
+    if !oneStays {
+      for _ in 0..<10 { world.tick(after: .zero) }
+      #expect(Set(world.workers[count].copies) == Set(contents))
+      world.workers[count].held = contents
+      world.report(count)
+      #expect(world.workers[..<count].allSatisfy { $0.wasToldToDrain })
+    }
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
+
+  /// A worker that stays has it no more: those that were told to leave are held back.
+  @Test func whoStaysLosesIt() throws {
+    var world = ContentTests.world(["a", "b", "c", "d", "e", "f"])
+    let content = try ContentTests.content(1)
+    Self.made(content, &world)
+    for at in 1..<5 {
+      world.workers[at].held = [content]
+      world.report(at)
+    }
+    func staying() -> [UInt32] {
+      world.scheduler.drainingStores.workersStaying(for: content.digest).sorted()
+    }
+    for name in ["a", "b", "c", "d", "e"] { world.ask(.drainWorker(name)) }
+    #expect(staying() == [1, 2, 5] && world.workers[5].copies == [content])
+    for lost in [5, 1, 2] as [UInt32] {
+      world.workers[Int(lost) - 1].lost = [content.digest]
+      world.report(Int(lost) - 1)
+      world.tick(after: .zero)
+      #expect(!staying().contains(lost) && !staying().isEmpty)
+    }
+    #expect(staying() == [3, 4])
+    // One report says both: it has it not.
+    world.workers[2].held = [content]
+    world.workers[2].lost = [content.digest]
+    world.report(2)
+    world.tick(after: .zero)
+    #expect(staying() == [4])
+    world.workers[5].held = [content]
+    world.report(5)
+    #expect(staying() == [] && world.brokenInvariant == nil)
   }
 
   /// All that have it drain: each stays, and the worker that comes gets it.

@@ -84,7 +84,12 @@ extension Scheduler {
         return "worker \(number) drains, and nobody knows"
       }
     }
+    let problem = holders.problem { !workers.contains($0) || workers[$0].isDraining }
+    if let problem { return problem }
     for (digest, staying) in drainingStores.all {
+      if !staying.allSatisfy({ holders.has($0, digest) }) {
+        return "workers \(staying) stay for \(digest), and some do not have it"
+      }
       if !isNeeded(digest) { return "workers stay for \(digest), which nobody needs" }
       if !staying.allSatisfy({ workers.contains($0) && workers[$0].isDraining }) {
         return "workers \(staying) stay for \(digest), and some do not drain"
@@ -119,23 +124,27 @@ extension Scheduler {
   private func checkOutputs() -> String? {
     var named = ContentPins()
     for number in graphs.numbers {
-      for output in graphs[number].outputs.values {
-        named.pinAll(OperationOutput.contents(of: output))
+      for (index, output) in graphs[number].outputs {
+        named.pinAll(
+          OperationOutput.contents(of: output), copies: graphs[number].replicas(of: index))
       }
     }
     for number in graphs.numbers {
-      for stage in graphs[number].stages { named.pinAll(stage.template.ownContents) }
+      for template in graphs[number].stages.map(\.template) {
+        named.pinAll(template.ownContents, copies: template.replicas)
+      }
     }
     var cited = Citations()
     for number in graphs.numbers {
       for extra in graphs[number].extraDependencies.values.joined()
       where cited.noteEdge(from: extra.on) {
-        named.pinAll(state.endedContents(of: extra.on))
+        guard let output = state.endedContents(of: extra.on) else { continue }
+        named.pinAll(output.contents, copies: output.replicas)
       }
     }
     if cited.counts != state.citations.counts { return "edges between graphs are miscounted" }
-    if named.counts != state.pins.counts {
-      return "contents: \(state.pins.count) are needed, found \(named.count)"
+    if !named.isSame(as: state.pins) {
+      return "contents: \(state.pins.count) are needed, found \(named.count), or other copies"
     }
     let living = graphs.numbers.reduce(0) { $0 + graphs[$1].outputExcess }
     let remembered = state.endedOrder.reduce(0) { $0 + (ended[$1]?.outputBytes ?? 0) }

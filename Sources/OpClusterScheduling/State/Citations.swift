@@ -26,12 +26,14 @@ struct Citations: Sendable {
 extension ClusterState {
   /// Notes an edge of a living graph from an operation of any graph.
   mutating func cite(_ id: OperationID) {
-    if citations.noteEdge(from: id) { pins.pinAll(endedContents(of: id)) }
+    guard citations.noteEdge(from: id), let output = endedContents(of: id) else { return }
+    pins.pinAll(output.contents, copies: output.replicas)
   }
 
   /// Forgets such an edge.
   mutating func uncite(_ id: OperationID) {
-    if citations.forgetEdge(from: id) { pins.unpinAll(endedContents(of: id)) }
+    guard citations.forgetEdge(from: id), let output = endedContents(of: id) else { return }
+    pins.unpinAll(output.contents, copies: output.replicas)
   }
 
   /// Forgets all such edges of a graph that has left. Costs those.
@@ -42,10 +44,12 @@ extension ClusterState {
     }
   }
 
-  /// The contents that the output of an operation names; none while its own graph lives, which
-  /// keeps them by itself.
-  func endedContents(of id: OperationID) -> [StoredContent] {
-    guard let known = ended[id.graph] else { return [] }
-    return known.output(of: id.index).map { OperationOutput.contents(of: $0) } ?? []
+  /// The contents that the output of an operation names, and in how many stores they are to lie;
+  /// nil while its own graph lives, which keeps them by itself.
+  func endedContents(
+    of id: OperationID
+  ) -> (contents: [StoredContent], replicas: UInt8)? {
+    guard let known = ended[id.graph], let output = known.output(of: id.index) else { return nil }
+    return (OperationOutput.contents(of: output), known.replicas(of: id.index))
   }
 }

@@ -15,6 +15,9 @@ extension Graph {
     max(0, bytes - Int(operationCount) * Limits.keptOutputBytesPerOperation)
   }
 
+  /// In how many stores the contents of an operation's output are to lie.
+  func replicas(of index: UInt32) -> UInt8 { stages[stageNumber(of: index)].template.replicas }
+
   fileprivate mutating func keep(_ output: [UInt8], of index: UInt32) {
     let before = outputs.updateValue(output, forKey: index)
     outputBytes += outputWeight(output) - (before.map { outputWeight($0) } ?? 0)
@@ -31,13 +34,21 @@ extension EndedGraph {
   }
 
   /// The output of an operation; nil if it left none, or all outputs were dropped.
-  func output(of index: UInt32) -> [UInt8]? {
+  func output(of index: UInt32) -> [UInt8]? { place(of: index).map { outputs[$0].output } }
+
+  /// In how many stores the contents of that output are to lie.
+  func replicas(of index: UInt32) -> UInt8 {
+    guard let place = place(of: index), place < outputReplicas.count else { return 1 }
+    return outputReplicas[place]
+  }
+
+  private func place(of index: UInt32) -> Int? {
     var (low, high) = (0, outputs.count)
     while low < high {
       let middle = (low + high) / 2
       if outputs[middle].index < index { low = middle + 1 } else { high = middle }
     }
-    return low < outputs.count && outputs[low].index == index ? outputs[low].output : nil
+    return low < outputs.count && outputs[low].index == index ? low : nil
   }
 }
 
@@ -56,18 +67,14 @@ extension ClusterState {
   /// kept.
   mutating func keep(_ output: [UInt8], of id: OperationID) {
     let graph = id.graph.number
-    pins.pinAll(OperationOutput.contents(of: output), copies: copies(of: id))
+    let copies = graphs[graph].replicas(of: id.index)
+    pins.pinAll(OperationOutput.contents(of: output), copies: copies)
     if let before = graphs[graph].outputs[id.index] {
-      pins.unpinAll(OperationOutput.contents(of: before))
+      pins.unpinAll(OperationOutput.contents(of: before), copies: copies)
     }
     let before = graphs[graph].outputExcess
     graphs[graph].keep(output, of: id.index)
     outputAccounts.change(id.graph, by: graphs[graph].outputExcess - before)
-  }
-
-  private func copies(of id: OperationID) -> UInt8 {
-    let stage = graphs[id.graph.number].stageNumber(of: id.index)
-    return graphs[id.graph.number].stages[stage].template.replicas
   }
 
   /// Whether an output may be kept. Beyond `Limits.keptOutputBytesPerOperation` for each operation,
@@ -132,7 +139,7 @@ extension ClusterState {
     // Holders are told in this order, which must not come from hashing.
     for (index, output) in naming.sorted(by: { $0.key < $1.key })
     where !citations.contains(graph.operation(index)) {
-      pins.unpinAll(OperationOutput.contents(of: output))
+      pins.unpinAll(OperationOutput.contents(of: output), copies: graph.replicas(of: index))
     }
   }
 
@@ -170,6 +177,7 @@ extension ClusterState {
       }
       outputAccounts.remembered -= known.outputBytes
       ended[graph]?.outputs = []
+      ended[graph]?.outputReplicas = []
       ended[graph]?.secrets = []
       ended[graph]?.outputsAreForgotten = true
     }

@@ -67,16 +67,16 @@ struct ContentCopies: Sendable {
     looks.insert(Look(due: moment, digest: digest))
   }
 
-  /// Those to look at now, in order, at most so many.
-  mutating func takeDue(at now: Instant, atMost limit: Int) -> [ContentDigest] {
-    var taken = takeReopened(atMost: limit)
-    while taken.count < limit, let first = looks.min, first.due <= now {
+  /// The one to look at now.
+  mutating func takeNext(at now: Instant) -> ContentDigest? {
+    if let digest = takeReopened() { return digest }
+    while let first = looks.min, first.due <= now {
       _ = looks.removeMin()
       guard due[first.digest] == first.due else { continue }
       due[first.digest] = nil
-      taken.append(first.digest)
+      return first.digest
     }
-    return taken
+    return nil
   }
 
   mutating func order(_ digest: ContentDigest, _ copy: Copy, at now: Instant) {
@@ -107,13 +107,19 @@ struct ContentCopies: Sendable {
   }
   func workersThatRefused(_ digest: ContentDigest) -> Set<UInt32> { refused[digest] ?? [] }
 
-  /// Goes on until it lies in so many stores, although nobody needs it any more: a result is to
-  /// outlive its graph.
-  mutating func last(_ content: StoredContent, copies: UInt8, _ now: Instant) {
-    guard lasting.count - brought.count < Limits.lastingCopies else {
-      return forget(content.digest)
+  /// Goes on until it lies in so many stores, although nobody needs so many any more: a result is
+  /// to outlive its graph.
+  ///
+  /// - Parameter isNeeded: Whether somebody needs it in fewer stores.
+  mutating func last(
+    _ content: StoredContent, copies: UInt8, isNeeded: Bool, _ now: Instant
+  ) {
+    let known = lasting[content.digest]
+    guard known != nil || lasting.count - brought.count < Limits.lastingCopies else {
+      if !isNeeded { forget(content.digest) }
+      return
     }
-    lasting[content.digest] = (content.size, copies)
+    lasting[content.digest] = (content.size, max(copies, known?.copies ?? 0))
     brought.remove(content.digest)
     look(at: content.digest, now)
   }
@@ -160,17 +166,17 @@ struct ContentCopies: Sendable {
     if reopened > 0, isNew { isForgiving = true }
   }
 
-  private mutating func takeReopened(atMost limit: Int) -> [ContentDigest] {
-    var taken: [ContentDigest] = []
-    while reopened > 0, taken.count < limit, let digest = strandedOrder.popFirst() {
+  private mutating func takeReopened() -> ContentDigest? {
+    while reopened > 0, let digest = strandedOrder.popFirst() {
       reopened -= 1
+      let isForgiven = isForgiving
+      if reopened == 0 { isForgiving = false }
       guard stranded.remove(digest) != nil else { continue }
-      if isForgiving { refused[digest] = nil }
+      if isForgiven { refused[digest] = nil }
       due[digest] = nil
-      taken.append(digest)
+      return digest
     }
-    if reopened == 0 { isForgiving = false }
-    return taken
+    return nil
   }
 
   /// Nobody wants copies of it any more.

@@ -5,8 +5,8 @@ import OpClusterModel
 
 extension Scheduler {
   /// A worker for each content that nobody has who stays, and its leave to write it there. Costs
-  /// the contents, and the workers without a store that it passes: as many stores are looked for as
-  /// there are contents, behind those of the last request.
+  /// the contents and their holders: as many stores are looked for as there are contents, behind
+  /// those of the last request.
   ///
   /// - Throws: `workerUnavailable` if there is no worker for them.
   mutating func place(
@@ -67,53 +67,59 @@ extension Scheduler {
     }
   }
 
-  /// Stores of workers that take work, in turn, at most so many.
+  /// Stores that take contents, in turn, at most so many. Costs those that it passes because they
+  /// are avoided, out of reach or silent; workers that drain or have left are passed once.
   ///
   /// - Parameter writer: Who reaches them: stores with keys are for others with keys.
   mutating func storesToFill(
     _ count: Int, avoiding avoided: Set<String>, for writer: ContentAsker
   ) -> StoresToFill {
     var found = StoresToFill()
-    var last: UInt32? = lastStoreToFill
-    var hasWrapped = last == nil
-    while found.stores.count < count {
-      let page = workers.numbers(after: last, limit: 256)
-      if page.isEmpty {
-        if hasWrapped { break }
-        (last, hasWrapped) = (nil, true)
+    var untried = storeRotation.count
+    while untried > 0, found.stores.count < count, let number = storeRotation.next() {
+      untried -= 1
+      looks += 1
+      guard workers.contains(number), !workers[number].isDraining,
+        var source = conversations[number].store
+      else {
+        storeRotation.removeCurrent()
         continue
       }
-      for number in page where found.stores.count < count {
-        // Once round.
-        if hasWrapped, let end = lastStoreToFill, number > end { return noted(found) }
-        last = number
-        looks += 1
-        let name = workers[number].name
-        guard !avoided.contains(name) else { continue }
-        // It has not come back since a restart: nobody knows whether it has a store.
-        let isUnknown = conversations[number].increment == 0 && !workers[number].isDraining
-        if isUnknown { found.hasSilent = true }
-        guard var source = conversations[number].store, writer.reaches(source) else { continue }
-        guard takesWork(number) else {
-          if isSilent(number) { found.hasSilent = true }
-          continue
-        }
-        source.worker = name
-        found.stores.append(StoreToFill(bytes: 0, worker: number, source: source))
+      let name = workers[number].name
+      if avoided.contains(name) || !writer.reaches(source) { continue }
+      guard takesContents(number) else {
+        found.hasSilent = true
+        continue
       }
+      source.worker = name
+      found.stores.append(StoreToFill(bytes: 0, worker: number, source: source))
     }
-    return noted(found)
-  }
-
-  /// Whether a worker would take work if it were heard: it comes back, or is lost, soon.
-  private func isSilent(_ number: UInt32) -> Bool {
-    let isHeard = conversations[number].peer != nil && !conversations[number].isSuspect
-    return !isHeard && !workers[number].isDraining
-  }
-
-  private mutating func noted(_ found: StoresToFill) -> StoresToFill {
-    if let last = found.stores.last { lastStoreToFill = last.worker }
+    if found.stores.isEmpty, isAnyUnheard() { found.hasSilent = true }
     return found
+  }
+
+  /// Whether a worker has not come back since a restart: nobody knows whether it has a store. Each
+  /// that has, or drains, is passed once.
+  private mutating func isAnyUnheard() -> Bool {
+    while let number = unheardWorkers.last {
+      if workers.contains(number), conversations[number].increment == 0,
+        !workers[number].isDraining
+      {
+        return true
+      }
+      unheardWorkers.removeLast()
+    }
+    return false
+  }
+
+  /// A worker has said that it has a store.
+  mutating func addStore(of worker: UInt32) {
+    storeRotation.append(worker)
+    // Others have left since, and nobody has looked for a store.
+    if storeRotation.count > 2 * workers.count + 64 {
+      let known = workers
+      storeRotation.keep { known.contains($0) }
+    }
   }
 }
 

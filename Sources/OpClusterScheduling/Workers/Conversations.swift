@@ -144,7 +144,10 @@ extension Scheduler {
     forgetContents(of: number, at: turn.now)
     if workers[number].isDraining { drainingStores.greet(number) }
     holders.begin(number, hasStore: hello.store != nil)
-    if hello.store != nil { contentCopies.reopenStranded(isNew: true) }
+    if hello.store != nil {
+      addStore(of: number)
+      contentCopies.reopenStranded(isNew: true)
+    }
     compareWithKinds(number)
     let stale = reconcile(worker, hello, into: &turn)
     var welcome = Welcome(

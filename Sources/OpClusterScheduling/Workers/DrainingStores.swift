@@ -35,6 +35,9 @@ struct DrainingStores: Sendable {
   /// Whether a worker stays for it.
   func isAwaited(_ digest: ContentDigest) -> Bool { workersByContent[digest] != nil }
 
+  /// The workers that stay for it.
+  func workersStaying(for digest: ContentDigest) -> [UInt32] { workersByContent[digest] ?? [] }
+
   var isAnyDraining: Bool { !draining.isEmpty }
 
   /// A worker that drains begins a conversation, in which it says what it has.
@@ -42,12 +45,12 @@ struct DrainingStores: Sendable {
 
   /// A worker begins to drain. What it has is to be looked at in parts, the same ones wherever and
   /// whenever that is.
-  mutating func addUnexamined(of worker: UInt32, _ contents: Set<ContentDigest>) {
+  mutating func addUnexamined(of worker: UInt32, _ contents: [ContentDigest]) {
     draining.insert(worker)
     if contents.isEmpty { return }
     var parts: [[ContentDigest]] = []
     if contents.count <= Self.contentsOfPart {
-      parts.append(Array(contents))
+      parts.append(contents)
     } else {
       parts = Array(repeating: [], count: 256)
       for digest in contents { parts[Int(digest.leadingByte)].append(digest) }
@@ -79,9 +82,28 @@ struct DrainingStores: Sendable {
     return nil
   }
 
-  mutating func keep(_ worker: UInt32, for digest: ContentDigest) {
-    if contentsByWorker[worker, default: []].insert(digest).inserted {
-      workersByContent[digest, default: []].append(worker)
+  /// Whether it has not stayed for it before.
+  @discardableResult
+  mutating func keep(_ worker: UInt32, for digest: ContentDigest) -> Bool {
+    guard contentsByWorker[worker, default: []].insert(digest).inserted else { return false }
+    workersByContent[digest, default: []].append(worker)
+    return true
+  }
+
+  /// A worker does not stay for it any more. Whether it stays for nothing else.
+  mutating func drop(_ worker: UInt32, for digest: ContentDigest) -> Bool {
+    guard contentsByWorker[worker]?.remove(digest) != nil else { return false }
+    removeStaying(worker, for: digest)
+    guard contentsByWorker[worker]?.isEmpty == true else { return false }
+    contentsByWorker[worker] = nil
+    return true
+  }
+
+  private mutating func removeStaying(_ worker: UInt32, for digest: ContentDigest) {
+    workersByContent[digest]?.removeAll { $0 == worker }
+    if workersByContent[digest]?.isEmpty == true {
+      workersByContent[digest] = nil
+      endSilence(digest)
     }
   }
 
@@ -115,11 +137,7 @@ struct DrainingStores: Sendable {
     draining.remove(worker)
     unexaminedParts[worker] = nil
     for digest in contentsByWorker.removeValue(forKey: worker) ?? [] {
-      workersByContent[digest]?.removeAll { $0 == worker }
-      if workersByContent[digest]?.isEmpty == true {
-        workersByContent[digest] = nil
-        endSilence(digest)
-      }
+      removeStaying(worker, for: digest)
     }
   }
 

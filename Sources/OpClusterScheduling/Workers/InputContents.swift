@@ -27,7 +27,7 @@ extension Scheduler {
       if isNew { noteDelivered(content.digest, at: worker.number, into: &turn) }
     }
     for digest in report.lost {
-      noteLoss(digest, at: worker.number, ordersTaken: report.ordersTaken, now)
+      noteLoss(digest, at: worker.number, ordersTaken: report.ordersTaken, into: &turn)
     }
     if isDraining { takeDraining(report.held, of: worker, into: &turn) }
   }
@@ -54,15 +54,17 @@ extension Scheduler {
     }
     if !reportedContents.isEmpty { reportedContents.removeAll(keepingCapacity: true) }
     for digest in changes.dear { contentCopies.look(at: digest, max(turn.now, copiesFrom)) }
-    for (content, copies) in changes.dearFreed where !state.pins.contains(content.digest) {
-      contentCopies.last(content, copies: copies, turn.now)
+    for (content, copies) in changes.dearFreed
+    where state.pins.copies(of: content.digest) < Int(copies) {
+      contentCopies.last(
+        content, copies: copies, isNeeded: isNeeded(content.digest), turn.now)
     }
     for digest in changes.freed {
       if !isNeeded(digest) { settleDraining(digest, into: &turn) }
       if mayLeave(digest) { release(digest, except: released, into: &turn) }
     }
     for digest in changes.claimed where state.pins.contains(digest) {
-      if hasDraining(digest) { handOver(digest, at: turn.now) }
+      if drainingStores.isAnyDraining { handOver(digest, into: &turn) }
       for number in holders.workers(with: digest) where workers.contains(number) {
         // Who has just said that it has it, keeps it until it is told otherwise.
         if toldContents.contains(ToldContent(worker: number, digest: digest)) { continue }
@@ -70,10 +72,6 @@ extension Scheduler {
         turn.orders[at].orders.retained.append(digest)
       }
     }
-  }
-
-  func hasDraining(_ digest: ContentDigest) -> Bool {
-    holders.workers(with: digest).contains { workers.contains($0) && workers[$0].isDraining }
   }
 
   private func mayLeave(_ digest: ContentDigest) -> Bool {

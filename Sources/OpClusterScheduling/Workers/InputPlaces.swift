@@ -85,7 +85,7 @@ extension Scheduler {
       return best
     }
     for number in places.holders where number != usual.worker {
-      guard workers.contains(number), takesWork(number), !conversations[number].isResting,
+      guard workers.contains(number), takesWork(number),
         includes(candidates, number), fits(number, wanted.demandClass),
         conversations[number].hasRoom(for: wanted.bytes),
         let seconds = secondsToBegin(wanted, number, places, at: now), seconds < shortest

@@ -20,20 +20,23 @@ extension Scheduler {
     state.pins.copies(of: digest) > 1 || drainingStores.isAwaited(digest)
   }
 
-  /// What a worker had is not there any more, or not known. Costs its contents and their holders.
+  /// What a worker had is not there any more, or not known. Costs its contents.
   mutating func forgetContents(of worker: UInt32, at now: Instant) {
     forgetDeliveries(of: worker)
     drainingStores.forget(worker)
-    let lacking = holders.forget(worker).filter { isDear($0) || isLeftToDraining($0) }
+    var lacking: [ContentDigest] = []
+    for digest in holders.forget(worker) where isDear(digest) || isLeftToDraining(digest) {
+      lacking.append(digest)
+    }
     // It may say at once that it still has them.
     let moment = max(now + timing.heartbeat + timing.heartbeat, copiesFrom)
     for digest in lacking.sorted() { contentCopies.look(at: digest, moment) }
   }
 
-  /// Whether somebody needs it whom a worker serves that drains: those that were told to leave are
-  /// held back at the next look, if no other worker has it.
-  private func isLeftToDraining(_ digest: ContentDigest) -> Bool {
-    drainingStores.isAnyDraining && isNeeded(digest) && hasDraining(digest)
+  /// Whether somebody needs it, and only workers that drain have it: those that were told to leave
+  /// are held back at the next look.
+  private mutating func isLeftToDraining(_ digest: ContentDigest) -> Bool {
+    drainingStores.isAnyDraining && isNeeded(digest) && onlyDraining(have: digest)
   }
 
   /// A content has come to a worker.
@@ -45,21 +48,27 @@ extension Scheduler {
 
   /// A worker has a content no more, or a copy did not come to it.
   mutating func noteLoss(
-    _ digest: ContentDigest, at worker: UInt32, ordersTaken taken: UInt64, _ now: Instant
+    _ digest: ContentDigest, at worker: UInt32, ordersTaken taken: UInt64,
+    into turn: inout SchedulingTurn
   ) {
+    let now = turn.now
     if contentCopies.end(digest, at: worker, ordersTaken: taken) {
       contentCopies.refuse(digest, by: worker)
     }
     holders.lose(digest, at: worker)
+    dropDraining(digest, at: worker, into: &turn)
     forgetDeliveries(of: digest, at: worker)
     noteDear(digest, at: now)
     if isLeftToDraining(digest) { contentCopies.look(at: digest, max(now, copiesFrom)) }
   }
 
   /// Orders copies of what lies in too few stores. Looks at `Limits.replicationsPerTurn` contents,
-  /// the holders of each, and the workers that are passed until a store is found.
+  /// or at `Limits.replicationLooksPerTurn` of their holders and of the stores that are passed,
+  /// whatever is over first.
   mutating func replicate(into turn: inout SchedulingTurn) {
-    for digest in contentCopies.takeDue(at: turn.now, atMost: Limits.replicationsPerTurn) {
+    let end = looks + Limits.replicationLooksPerTurn
+    for _ in 0..<Limits.replicationsPerTurn where looks < end {
+      guard let digest = contentCopies.takeNext(at: turn.now) else { return }
       replicate(digest, into: &turn)
     }
   }
@@ -68,7 +77,7 @@ extension Scheduler {
     _ digest: ContentDigest, into turn: inout SchedulingTurn
   ) {
     let lasting = contentCopies.lasting(digest)
-    let isHandedOver = drainingStores.isAwaited(digest) || holdBack(digest, into: &turn)
+    let isHandedOver = holdBack(digest, into: &turn) || drainingStores.isAwaited(digest)
     let wanted = max(
       state.pins.copies(of: digest), Int(lasting?.copies ?? 0), isHandedOver ? 1 : 0)
     // One copy may be wanted of what only workers that drain have.
@@ -76,6 +85,7 @@ extension Scheduler {
       let size = state.pins.size(of: digest) ?? lasting?.size ?? placedContents.size(of: digest)
     else { return contentCopies.forget(digest) }
     let having = holders.workers(with: digest).filter { workers.contains($0) }
+    looks += having.count
     endCopies(of: digest, size, at: turn.now)
     let coming = contentCopies.copies(of: digest).keys
     let lacking = wanted - having.count { !workers[$0].isDraining } - coming.count

@@ -17,33 +17,66 @@ extension Scheduler {
       // What has come since was told since, and what has gone does not stay.
       for digest in part.contents.sorted()
       where isNeeded(digest) && holders.has(part.worker, digest) {
-        handOver(digest, at: turn.now)
+        handOver(digest, of: part.worker, into: &turn)
       }
       if isLast { _ = turn.orders(for: WorkerID(part.worker)) }
     }
     looks += examined
   }
 
-  /// Lets workers that drain stay for a content that nobody else has. Costs its holders.
-  mutating func handOver(_ digest: ContentDigest, at now: Instant) {
-    if keepDraining(for: digest) { contentCopies.look(at: digest, max(now, copiesFrom)) }
+  /// Lets workers that drain stay for a content that nobody else has.
+  ///
+  /// - Parameter worker: One that has it, and was not told to leave.
+  mutating func handOver(
+    _ digest: ContentDigest, of worker: UInt32? = nil, into turn: inout SchedulingTurn
+  ) {
+    guard keepDraining(for: digest, worker, into: &turn) else { return }
+    contentCopies.look(at: digest, max(turn.now, copiesFrom))
   }
 
-  /// A store has come after those that drain were told to leave: who is still here stays for it.
-  /// Whether somebody does.
+  /// A store has come after those that drain were told to leave, or some that stayed are gone: who
+  /// is still here stays for it. Whether somebody does.
   mutating func holdBack(_ digest: ContentDigest, into turn: inout SchedulingTurn) -> Bool {
-    guard isNeeded(digest), keepDraining(for: digest) else { return false }
-    for worker in holders.workers(with: digest) where workers.contains(worker) {
+    isNeeded(digest) && keepDraining(for: digest, nil, into: &turn)
+  }
+
+  /// Lets `Limits.workersStayingForContent` of those that have it stay, if all of them drain: first
+  /// of all the one that is named, then those that can be read; some may have been told to leave.
+  /// Whether somebody stays. Costs these, and the holders that it passes since they are not heard.
+  private mutating func keepDraining(
+    for digest: ContentDigest, _ named: UInt32?, into turn: inout SchedulingTurn
+  ) -> Bool {
+    var staying = drainingStores.workersStaying(for: digest).count { isReadable($0) }
+    if staying >= Limits.workersStayingForContent { return true }
+    guard onlyDraining(have: digest) else { return false }
+    if let named, holders.has(named, digest), drainingStores.keep(named, for: digest) {
+      staying += 1
+    }
+    for worker in holders.workers(with: digest) {
+      if staying >= Limits.workersStayingForContent { break }
+      looks += 1
+      guard isReadable(worker), drainingStores.keep(worker, for: digest) else { continue }
       _ = turn.orders(for: WorkerID(worker))
+      staying += 1
+    }
+    // Nobody is heard: whoever is back first hands it over.
+    if !drainingStores.isAwaited(digest) {
+      for worker in holders.workers(with: digest).prefix(Limits.workersStayingForContent) {
+        drainingStores.keep(worker, for: digest)
+      }
     }
     return true
   }
 
-  /// Lets all that have it stay, if all of them drain. Whether they do.
-  private mutating func keepDraining(for digest: ContentDigest) -> Bool {
-    let having = holders.workers(with: digest).filter { workers.contains($0) }
-    guard !having.isEmpty, having.allSatisfy({ workers[$0].isDraining }) else { return false }
-    for worker in having { drainingStores.keep(worker, for: digest) }
+  /// Whether somebody has it, and all of these drain. Each that drains is passed once, however
+  /// often this is asked.
+  mutating func onlyDraining(have digest: ContentDigest) -> Bool {
+    guard holders.hasHolder(of: digest) else { return false }
+    while let worker = holders.nextHolder(of: digest) {
+      looks += 1
+      if workers.contains(worker), !workers[worker].isDraining { return false }
+      holders.passHolder(of: digest)
+    }
     return true
   }
 
@@ -55,8 +88,15 @@ extension Scheduler {
     if held.isEmpty { return }
     _ = turn.orders(for: worker)
     for content in held where isNeeded(content.digest) {
-      handOver(content.digest, at: turn.now)
+      handOver(content.digest, of: worker.number, into: &turn)
     }
+  }
+
+  /// A worker that drains has it no more, and does not stay for it.
+  mutating func dropDraining(
+    _ digest: ContentDigest, at worker: UInt32, into turn: inout SchedulingTurn
+  ) {
+    if drainingStores.drop(worker, for: digest) { _ = turn.orders(for: WorkerID(worker)) }
   }
 
   /// Nobody has to stay for it any more: those who stay for nothing else are told to leave.

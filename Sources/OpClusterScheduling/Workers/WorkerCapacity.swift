@@ -5,8 +5,14 @@ import OpClusterModel
 extension Scheduler {
   /// Whether it may be given new work: it is connected, heard, and stays.
   func takesWork(_ worker: UInt32) -> Bool {
+    takesContents(worker) && !conversations[worker].isResting
+  }
+
+  /// Whether its store may be given contents: it is connected, heard, and stays. That its
+  /// operations fail says nothing of its store.
+  func takesContents(_ worker: UInt32) -> Bool {
     let isReachable = conversations[worker].peer != nil && !conversations[worker].isSuspect
-    return isReachable && !conversations[worker].isResting && !workers[worker].isDraining
+    return isReachable && !workers[worker].isDraining
   }
 
   /// The capacity that it has left.

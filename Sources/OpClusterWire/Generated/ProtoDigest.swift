@@ -4,7 +4,7 @@
 enum ProtoDigest {
   static let client = "4012449183 21968"
   static let content = "1266286253 2627"
-  static let journal = "2829090509 8881"
+  static let journal = "891594401 8998"
   static let submission = "395783406 23933"
   static let worker = "2017944919 11301"
 }

@@ -1229,6 +1229,9 @@ nonisolated struct ProtoEndedGraph: Sendable {
 
   var submitter: String = String()
 
+  /// In how many stores the contents of each of the outputs are to lie; empty: in one.
+  var outputReplicas: Data = Data()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -3146,7 +3149,7 @@ nonisolated extension ProtoLiveEdges: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".EndedGraph"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}key\0\u{1}fingerprint\0\u{1}outcome\0\u{3}operation_count\0\u{1}outcomes\0\u{1}outputs\0\u{3}outputs_forgotten\0\u{1}secrets\0\u{1}submitter\0\u{c}\u{b}\u{5}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}key\0\u{1}fingerprint\0\u{1}outcome\0\u{3}operation_count\0\u{1}outcomes\0\u{1}outputs\0\u{3}outputs_forgotten\0\u{1}secrets\0\u{1}submitter\0\u{3}output_replicas\0\u{c}\u{c}\u{4}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3164,6 +3167,7 @@ nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._Mes
       case 8: try { try decoder.decodeSingularBoolField(value: &self.outputsForgotten) }()
       case 9: try { try decoder.decodeRepeatedStringField(value: &self.secrets) }()
       case 10: try { try decoder.decodeSingularStringField(value: &self.submitter) }()
+      case 11: try { try decoder.decodeSingularBytesField(value: &self.outputReplicas) }()
       default: break
       }
     }
@@ -3204,6 +3208,9 @@ nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if !self.submitter.isEmpty {
       try visitor.visitSingularStringField(value: self.submitter, fieldNumber: 10)
     }
+    if !self.outputReplicas.isEmpty {
+      try visitor.visitSingularBytesField(value: self.outputReplicas, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3218,6 +3225,7 @@ nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.outputsForgotten != rhs.outputsForgotten {return false}
     if lhs.secrets != rhs.secrets {return false}
     if lhs.submitter != rhs.submitter {return false}
+    if lhs.outputReplicas != rhs.outputReplicas {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

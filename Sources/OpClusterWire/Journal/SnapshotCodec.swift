@@ -216,6 +216,7 @@ extension EndedGraph: WireConvertible {
     proto.operationCount = operationCount
     proto.outcomes = data(outcomes)
     if !outputs.isEmpty { proto.outputs = ProtoIndexedBytes(outputs) }
+    if !outputReplicas.isEmpty { proto.outputReplicas = data(outputReplicas) }
     // Tells apart an operation that left nothing from one whose output was given up.
     proto.outputsForgotten = outputsAreForgotten
     proto.secrets = secrets
@@ -241,6 +242,14 @@ extension EndedGraph: WireConvertible {
       outcome: try GraphOutcome(proto: proto.outcome, "ended.outcome"),
       operationCount: proto.operationCount, outcomes: outcomes,
       outputs: try proto.outputs.words(Limits.outputBytes, "ended.outputs"))
+    // Without any, as of earlier releases, one store has to have them.
+    outputReplicas = try opaque(proto.outputReplicas, outputs.count, "ended.output_replicas")
+    if !outputReplicas.isEmpty {
+      try checkEqual(outputReplicas.count, outputs.count, "ended.output_replicas")
+    }
+    guard outputReplicas.allSatisfy({ (1...Limits.replicas).contains($0) }) else {
+      throw WireError("ended.output_replicas", .outOfRange)
+    }
     outputsAreForgotten = proto.outputsForgotten
     secrets = try checkSecrets(proto.secrets, "ended.secrets")
     submitter = try text(proto.submitter, Limits.labelBytes, "ended.submitter")

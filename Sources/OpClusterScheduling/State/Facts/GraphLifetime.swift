@@ -203,7 +203,10 @@ extension ClusterState {
     livingOperations -= UInt64(graph.operationCount)
     outputAccounts.end(id, bytes: graph.outputExcess)
     unciteAll(of: graph)
-    for at in graph.stagesWithContents { pins.unpinAll(graph.stages[at].template.ownContents) }
+    for at in graph.stagesWithContents {
+      let template = graph.stages[at].template
+      pins.unpinAll(template.ownContents, copies: template.replicas)
+    }
     letGoContents(of: graph)
     let outcomes = graph.endings
     if !turn.isReplay {
@@ -221,6 +224,7 @@ extension ClusterState {
       operationCount: UInt32(outcomes.count),
       outcomes: isUniform ? Array(outcomes.prefix(1)) : outcomes,
       outputs: graph.outputEntries)
+    ending.outputReplicas = graph.replicas(of: ending.outputs)
     ending.secrets = graph.submission.secrets
     ending.submitter = graph.submission.submitter
     remember(ending)
@@ -328,6 +332,12 @@ extension Graph {
     return outputs.keys.sorted().map { index in
       GraphState.OutputEntry(index: index, output: outputs[index] ?? [])
     }
+  }
+
+  /// Those of each output; none if all are 1.
+  fileprivate func replicas(of outputs: [GraphState.OutputEntry]) -> [UInt8] {
+    if outputs.isEmpty || stages.allSatisfy({ $0.template.replicas == 1 }) { return [] }
+    return outputs.map { replicas(of: $0.index) }
   }
 
   /// The worst outcome of its members, except allowed failures. A failure outweighs a cancellation,
