@@ -22,12 +22,14 @@ package final class ContentFetcher: Sendable {
   /// - Throws: `EMFILE`, `EAGAIN` if the machine has no room for a thread.
   package init(
     into store: ContentStore, keys: KeyPair?, patience: OpClusterModel.Span = .seconds(10),
-    logger: Logger, ended: @escaping Ended
+    logger: Logger, unheardBytes: Int = Limits.unheardBytes, ended: @escaping Ended
   ) throws(SystemError) {
     let orders = try Mailbox<FetcherOrder>(capacity: Self.waitingOrders)
     self.orders = orders
     thread = try startThread(name: "fetcher", takesSignals: false) {
-      FetcherLoop(store, keys, orders, logger, patience: patience, ended).run()
+      FetcherLoop(
+        store, keys, orders, logger, patience: patience, unheardBytes: UInt64(unheardBytes), ended
+      ).run()
     }
   }
 

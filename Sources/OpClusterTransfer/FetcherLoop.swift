@@ -23,11 +23,14 @@ final class FetcherLoop {
   private var isPollerOld = true
   private var isStopped = false
   private var now = Instant(nanoseconds: MonotonicClock.now())
+  private let unheardBytes: UInt64
+  private var nextTrafficLook = Instant.zero
 
   init(
     _ store: ContentStore, _ keys: KeyPair?, _ orders: Mailbox<FetcherOrder>, _ logger: Logger,
-    patience: OpClusterModel.Span, _ ended: @escaping ContentFetcher.Ended
+    patience: OpClusterModel.Span, unheardBytes: UInt64, _ ended: @escaping ContentFetcher.Ended
   ) {
+    self.unheardBytes = unheardBytes
     plan = FetchPlan(patience: patience)
     self.store = store
     self.keys = keys
@@ -46,6 +49,7 @@ final class FetcherLoop {
       wait()
       takeOrders()
       for link in links { takeMessages(of: link) }
+      loseUnheard()
       plan.passTime(at: now)
       carryOut()
       for link in links where !link.flush() { lose(link.source) }
@@ -62,7 +66,9 @@ final class FetcherLoop {
     }
     for link in links { link.listen(&poller) }
     do throws(SystemError) {
-      _ = try poller.wait(until: plan.nextDeadline?.nanoseconds)
+      let look = links.isEmpty ? nil : nextTrafficLook
+      let deadline = [plan.nextDeadline, look].compactMap { $0 }.min()
+      _ = try poller.wait(until: deadline?.nanoseconds)
     } catch {
       logger.error("the store's fetcher ends: \(error)")
       isStopped = true
@@ -136,6 +142,16 @@ final class FetcherLoop {
   private func lose(_ source: ContentSource) {
     close(source)
     plan.lost(source, at: now)
+  }
+
+  /// Ends connections to holders whose messages never end. Costs the connections, once a second.
+  private func loseUnheard() {
+    guard now >= nextTrafficLook else { return }
+    nextTrafficLook = now + HolderLink.trafficLook
+    for link in links where link.hasUnheard(beyond: unheardBytes) {
+      logger.error("the store at \(link.source.endpoint) has sent more than can be heard")
+      lose(link.source)
+    }
   }
 
   private func takeMessages(of link: HolderLink) {
@@ -282,6 +298,13 @@ final class HolderLink {
     guard let item else { return }
     poller.change(item, to: unsent.isEmpty ? .readable : [.readable, .writable])
   }
+
+  /// How often it is looked whether a message never ends.
+  static let trafficLook = OpClusterModel.Span.seconds(1)
+
+  /// Whether it has sent more than this that was not heard: libzmq bounds what waits in whole
+  /// messages.
+  func hasUnheard(beyond limit: UInt64) -> Bool { socket.unheardOfServer() ?? 0 > limit }
 
   func nextEvent() -> ConnectionEvent? { socket.nextConnectionEvent() }
   func receive() -> ReceiveResult { socket.receive() }

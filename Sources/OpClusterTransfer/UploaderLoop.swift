@@ -40,6 +40,9 @@ final class UploaderLoop {
   private var isConnected = false
   private var connectsAt = Instant.distantPast
   private var lastProgress = Instant(nanoseconds: MonotonicClock.now())
+  private var nextTrafficLook = Instant.zero
+  /// The store has sent more than can be heard.
+  private var isUnheard = false
   private var now = Instant(nanoseconds: MonotonicClock.now())
 
   /// Offers at a time: small files do not wait for each other's answers.
@@ -74,6 +77,7 @@ final class UploaderLoop {
       if !batch.isEmpty || now > lastProgress + patience { return giveUp() }
       connectIfDue()
       takeMessages()
+      if isUnheard { return giveUp() }
       while let first = later.first, first.at <= now { waiting.append(later.removeFirst().file) }
       offerMore()
       sendPieces()
@@ -123,7 +127,9 @@ final class UploaderLoop {
     _ = poller.add(descriptor: orders.descriptor)
     link?.join(&poller)
     link?.listen(&poller)
-    let due = [link == nil ? connectsAt : nil, later.first?.at, lastProgress + patience]
+    let due = [
+      link == nil ? connectsAt : nextTrafficLook, later.first?.at, lastProgress + patience,
+    ]
     let isBusy = isConnected && !ready.isEmpty && link.map { !$0.isFull(Self.mostUnsent) } == true
     let deadline = isBusy ? allowance.opens(after: now) : due.compactMap { $0 }.min() ?? now
     defer { now = Instant(nanoseconds: MonotonicClock.now()) }
@@ -134,6 +140,12 @@ final class UploaderLoop {
 
   private func takeMessages() {
     guard let link else { return }
+    if now >= nextTrafficLook {
+      nextTrafficLook = now + HolderLink.trafficLook
+      // An answer that never ends is none, and offers that are repeated are no progress.
+      isUnheard = link.hasUnheard(beyond: UInt64(Limits.unheardBytes))
+      if isUnheard { return }
+    }
     while let event = link.nextEvent() {
       guard case .connected = event else { return lose() }
       isConnected = true

@@ -32,7 +32,9 @@ extension Socket {
     let number = Int32(unsafe content.loadUnaligned(as: UInt16.self))
     let value = unsafe content.loadUnaligned(fromByteOffset: 2, as: Int32.self)
     switch number {
-    case ZMQ_EVENT_CONNECTED: return lookAtServer(descriptor: value)
+    case ZMQ_EVENT_CONNECTED:
+      handle.serverDescriptor = value
+      return lookAtServer(descriptor: value)
     // Whoever was not known before the handshake is not afterwards; it came to an end meanwhile.
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
       return handle.awaitedServers == nil ? .connected : .disconnected

@@ -23,6 +23,10 @@ final class SocketHandle {
   var lastDescriptor: Int32 = -1
   /// The same router's connections that have said nothing yet.
   var silence = SilentConnections()
+  /// Of a dealer's connection; -1: there was none yet.
+  var serverDescriptor: Int32 = -1
+  /// The bytes of messages that came over it.
+  var heardOfServer: UInt64 = 0
   /// The same router's connections, and how much has been heard of each.
   var heardBytes: [Int32: UInt64] = [:]
   /// What has happened to a dealer's connection and its owner does not know yet.

@@ -115,7 +115,7 @@ extension Socket {
       guard code == 0 else { return .failed(SystemError(action: "receive", code: code)) }
       bytes += unsafe zmq_msg_size(&frame)
     }
-    if isCounted { handle.noteHeard(bytes) }
+    if isCounted { handle.noteHeard(bytes) } else { handle.noteHeardOfServer(bytes) }
     guard isWhole else { return .malformed(from: known) }
     return .message(unsafe [UInt8](Frame.content(&frame)), from: known)
   }

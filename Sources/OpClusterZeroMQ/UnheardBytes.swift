@@ -30,7 +30,25 @@ extension Socket {
   }
 }
 
+extension Socket {
+  /// What a dealer's server has sent that was not heard, by the kernel's count. One system call;
+  /// nil over `ipc`, and where there is no connection.
+  public func unheardOfServer() -> UInt64? {
+    guard handle.serverDescriptor >= 0,
+      let received = ReceivedBytes.count(by: handle.serverDescriptor)
+    else { return nil }
+    // What was heard is counted too high rather than too low; no credit is kept for later.
+    handle.heardOfServer = min(handle.heardOfServer, received)
+    return received - handle.heardOfServer
+  }
+}
+
 extension SocketHandle {
+  /// Counts a message, of all of its frames, to the dealer's one connection.
+  func noteHeardOfServer(_ bytes: Int) {
+    heardOfServer += UInt64(bytes) + Self.bytesAroundMessage
+  }
+
   /// More than a message has around its bytes, encrypted and with its parts.
   private static let bytesAroundMessage: UInt64 = 128
 

@@ -93,6 +93,20 @@ import Testing
     #expect(reader.fetch(content, from: [holder]) == nil)
   }
 
+  @Test("A holder whose message never ends is left, and asked again", .checks("A4"))
+  func unendedAnswer() throws {
+    let holder = try Holder()
+    // It waits long for bytes that do not come, and not at all for what nobody can hear.
+    let reader = try Reader(patience: .seconds(600), unheardBytes: 64 << 10)
+    let content = try holder.store.add(someBytes(4 << 20))
+    holder.grant([content], to: reader, for: .seconds(600))
+    let relay = try StoppingRelay.start(to: holder.server.endpoint, answersAfter: 100 << 10)
+    let source = ContentSource(endpoint: relay.address, key: holder.source.key)
+    #expect(reader.fetcher.fetch(content, from: [source]))
+    #expect(reader.wait(for: content) == nil)
+    #expect(Limits.contentPieceBytes > 100 << 10)
+  }
+
   @Test("A holder that sends other bytes is asked some times, and then given up")
   func lyingHolder() throws {
     let reader = try Reader(hasKeys: false)

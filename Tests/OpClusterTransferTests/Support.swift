@@ -90,13 +90,14 @@ final class Reader: Sendable {
 
   /// - Parameter patience: A short one for tests in which nothing comes.
   init(
-    hasKeys: Bool = true, limit: Int64 = 1 << 32, patience: OpClusterModel.Span = .seconds(10)
+    hasKeys: Bool = true, limit: Int64 = 1 << 32, patience: OpClusterModel.Span = .seconds(10),
+    unheardBytes: Int = Limits.unheardBytes
   ) throws {
     keys = hasKeys ? KeyPair.random() : nil
     store = try ContentStore(folder: folder.path + "/store", limit: limit)
     ends = try Ends()
     fetcher = try ContentFetcher(
-      into: store, keys: keys, patience: patience, logger: quiet
+      into: store, keys: keys, patience: patience, logger: quiet, unheardBytes: unheardBytes
     ) { [ends] in ends.note($0, $1) }
   }
 

@@ -1,21 +1,24 @@
-// A relay for one connection over TCP that takes no more from the client after so many bytes: what
-// libzmq on both sides holds for a message that is on its way never ends for the server. It may let
-// others before it wait in silence, as a machine does that has no time for them.
+// A relay for one connection over TCP that takes no more from one side after so many bytes: what
+// libzmq on both sides holds for a message that is on its way never ends for the other side. It may
+// let others before it wait in silence, as a machine does that has no time for them.
 
 import Glibc
 import OpClusterSystem
 package import OpClusterZeroMQ
 
 package enum StoppingRelay {
-  /// Starts one that ends when either side does.
+  /// Starts one that ends when either side does. When the server was stopped, there is a second
+  /// connection, which is passed on as it is.
   ///
   /// - Parameters:
   ///   - bytes: What it hands on to the server, which is on this machine, before it stops.
+  ///   - answerBytes: What it hands on to the client, before it stops.
   ///   - silent: How many connections before that one are accepted, and told nothing until the
   ///     client ends them.
   /// - Returns: Where a client may connect.
   package static func start(
-    to server: Endpoint, stoppingAfter bytes: Int = .max, silent: Int = 0
+    to server: Endpoint, stoppingAfter bytes: Int = .max, answersAfter answerBytes: Int = .max,
+    silent: Int = 0
   ) throws -> Endpoint {
     let port = UInt16(server.address.split(separator: ":").last ?? "") ?? 0
     let listener = try socket()
@@ -25,14 +28,18 @@ package enum StoppingRelay {
       unsafe (bind(listener, address, size), listen(listener, 1))
     }
     _ = unsafe withAddress(&name) { unsafe getsockname(listener, $0, &size) }
-    let outgoing = try socket()
+    let outgoing = try [socket(), socket()]
     _ = try startThread(name: "relay") {
       for _ in 0..<silent { waitForEnd(accept(listener, nil, nil)) }
-      let client = accept(listener, nil, nil)
-      var target = loopback(port)
-      _ = unsafe withAddress(&target) { unsafe connect(outgoing, $0, nameBytes) }
-      pass(client, outgoing, bytes)
-      for descriptor in [listener, client, outgoing] { close(descriptor) }
+      for server in outgoing.prefix(answerBytes == .max ? 1 : 2) {
+        let client = accept(listener, nil, nil)
+        var target = loopback(port)
+        _ = unsafe withAddress(&target) { unsafe connect(server, $0, nameBytes) }
+        let isFirst = server == outgoing[0]
+        pass(client, server, isFirst ? bytes : .max, isFirst ? answerBytes : .max)
+        close(client)
+      }
+      for descriptor in [listener] + outgoing { close(descriptor) }
     }
     return try Endpoint("tcp://127.0.0.1:\(UInt16(bigEndian: name.sin_port))")
   }
@@ -43,19 +50,24 @@ package enum StoppingRelay {
     close(client)
   }
 
-  private static func pass(_ client: Int32, _ server: Int32, _ bytes: Int) {
-    var left = bytes
+  private static func pass(
+    _ client: Int32, _ server: Int32, _ bytes: Int, _ answerBytes: Int
+  ) {
+    var (left, answersLeft) = (bytes, answerBytes)
     while true {
       var watched = [
         pollfd(fd: client, events: left > 0 ? Int16(POLLIN) : 0, revents: 0),
-        pollfd(fd: server, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: server, events: answersLeft > 0 ? Int16(POLLIN) : 0, revents: 0),
       ]
       _ = unsafe poll(&watched, 2, -1)
       if watched[0].revents != 0 {
         guard let count = move(from: client, to: server, most: left) else { return }
         left -= count
       }
-      if watched[1].revents != 0, move(from: server, to: client, most: .max) == nil { return }
+      if watched[1].revents != 0 {
+        guard let count = move(from: server, to: client, most: answersLeft) else { return }
+        answersLeft -= count
+      }
     }
   }
 
