@@ -162,7 +162,11 @@ extension Scheduler {
     if queue.settings.isSuspended {
       return lines + [.init("its queue is suspended", hint: .resumeQueue(name))]
     }
-    // A limit of 0 comes here too: it is full with nothing running (S65).
+    // It is full with nothing running, and stays so (S65).
+    if queue.settings.maximumConcurrent == 0 {
+      let hint = Advice.raiseLimit(queue: name, limit: 1)
+      return lines + [.init("queue \(name) starts nothing, because its limit is 0", hint: hint)]
+    }
     if let limit = queue.settings.maximumConcurrent, queue.inFlight >= limit {
       return lines + ["queue \(name) runs \(queue.inFlight) at once, which is its limit"]
     }
