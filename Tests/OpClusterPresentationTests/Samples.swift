@@ -116,12 +116,14 @@ enum Sample {
     first.signal = 15
     row.attempts = [
       AttemptHistory(
-        attempt: AttemptID(operation: row.id, attempt: 1), outcome: nil, reason: nil,
+        attempt: AttemptID(operation: row.id, attempt: 2), outcome: nil, reason: nil,
         workerName: "w2", result: first),
       AttemptHistory(
-        attempt: AttemptID(operation: row.id, attempt: 2), outcome: .failed, reason: nil,
+        attempt: AttemptID(operation: row.id, attempt: 4), outcome: .failed, reason: nil,
         workerName: "w1", result: result),
     ]
+    // Attempts that were given back before they began have numbers, too, which nobody is shown.
+    row.attempts[1].run = 2
     return row
   }
 }

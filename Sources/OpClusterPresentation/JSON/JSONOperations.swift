@@ -144,7 +144,7 @@ extension JSONText {
     array("attempts") { json in
       for entry in attempts {
         json.object { json in
-          json.field("attempt", entry.attempt.attempt)
+          json.field("attempt", entry.run)
           json.field("outcome", entry.outcome?.word)
           json.field("reason", entry.result.cause == .none ? nil : entry.result.cause.word)
           json.field("worker", entry.workerName.isEmpty ? nil : entry.workerName)

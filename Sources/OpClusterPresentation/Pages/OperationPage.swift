@@ -196,7 +196,7 @@ private func earlierAttempts(_ row: OperationRow, _ page: inout Page, _ style: S
   for entry in row.attempts {
     let result = entry.result
     table.add([
-      .init("\(entry.attempt.attempt)"), .init(entry.workerName), .init(result.sentence),
+      .init("\(entry.run)"), .init(entry.workerName), .init(result.sentence),
       .init(shownDuration(from: result.startedAt, to: result.endedAt) ?? ""),
     ])
   }
