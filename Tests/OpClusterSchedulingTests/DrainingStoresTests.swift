@@ -394,6 +394,45 @@ import Testing
     #expect(world.scheduler.brokenInvariant() == nil)
   }
 
+  /// Many that have it are not connected: they are not all passed for each content that one of them
+  /// had, and who can be read is found after them.
+  @Test(.checks("G29")) func mostAreNotConnected() throws {
+    let (count, shared) = (200, 100)
+    var world = ContentTests.world(["a"] + (1..<count).map { "w\($0)" } + ["last", "spare"])
+    world.invariantChecks = .never
+    let contents = try (0..<UInt8(shared)).map { try ContentTests.content($0) }
+    var graph = ContentTests.submission()
+    graph.templates[1].isHeld = true
+    for content in contents {
+      world.ask(.submit(graph))
+      let made = operation(UInt32(content.digest.bytes[0]) + 1, 0)
+      world.start(0, made)
+      world.end(0, made, ContentTests.result(content))
+      world.report(0)
+    }
+    for at in 0...count {
+      world.workers[at].held = contents
+      world.report(at)
+    }
+    world.ask(.drainWorker("last"))
+    #expect(world.workers[count].wasToldToDrain)
+    for at in 0..<count { world.input(.gone(world.workers[at].peer)) }
+    var most = 0
+    func turn(_ body: (inout World) -> Void) {
+      let before = world.scheduler.looks
+      body(&world)
+      most = max(most, world.scheduler.looks - before)
+    }
+    turn { $0.ask(.drainWorker("a")) }
+    // The last one finds that only such have it that drain.
+    for at in 1..<count { turn { $0.ask(.drainWorker("w\(at)")) } }
+    for _ in 0..<20 { turn { $0.tick(after: .zero) } }
+    #expect(most < 2 * (Limits.replicationLooksPerTurn + 1_024 + count), "\(most) in a turn")
+    #expect(world.scheduler.drainingStores.keeps(UInt32(count) + 1))
+    #expect(Set(world.workers[count + 1].copies) == Set(contents))
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
+
   /// A worker that stays has it no more: those that were told to leave are held back.
   @Test func whoStaysLosesIt() throws {
     var world = ContentTests.world(["a", "b", "c", "d", "e", "f"])

@@ -24,27 +24,33 @@ extension Scheduler {
     looks += examined
   }
 
-  /// Lets workers that drain stay for a content that nobody else has.
+  /// Lets workers that drain stay for a content that nobody else has. Only its first holders are
+  /// looked at, since a report or a part may name many contents; `replicate` looks at the others.
   ///
   /// - Parameter worker: One that has it, and was not told to leave.
   mutating func handOver(
     _ digest: ContentDigest, of worker: UInt32? = nil, into turn: inout SchedulingTurn
   ) {
-    guard keepDraining(for: digest, worker, into: &turn) else { return }
+    guard keepDraining(for: digest, worker, among: Limits.holdersCompared, into: &turn) else {
+      return
+    }
     contentCopies.look(at: digest, max(turn.now, copiesFrom))
   }
 
   /// A store has come after those that drain were told to leave, or some that stayed are gone: who
   /// is still here stays for it. Whether somebody does.
   mutating func holdBack(_ digest: ContentDigest, into turn: inout SchedulingTurn) -> Bool {
-    isNeeded(digest) && keepDraining(for: digest, nil, into: &turn)
+    isNeeded(digest) && keepDraining(for: digest, nil, among: .max, into: &turn)
   }
 
   /// Lets `Limits.workersStayingForContent` of those that have it stay, if all of them drain: first
   /// of all the one that is named, then those that can be read; some may have been told to leave.
   /// Whether somebody stays. Costs these, and the holders that it passes since they are not heard.
+  ///
+  /// - Parameter most: The first so many holders are looked at.
   private mutating func keepDraining(
-    for digest: ContentDigest, _ named: UInt32?, into turn: inout SchedulingTurn
+    for digest: ContentDigest, _ named: UInt32?, among most: Int,
+    into turn: inout SchedulingTurn
   ) -> Bool {
     var staying = drainingStores.workersStaying(for: digest).count { isReadable($0) }
     if staying >= Limits.workersStayingForContent { return true }
@@ -52,7 +58,7 @@ extension Scheduler {
     if let named, holders.has(named, digest), drainingStores.keep(named, for: digest) {
       staying += 1
     }
-    for worker in holders.workers(with: digest) {
+    for worker in holders.workers(with: digest).prefix(most) {
       if staying >= Limits.workersStayingForContent { break }
       looks += 1
       guard isReadable(worker), drainingStores.keep(worker, for: digest) else { continue }
