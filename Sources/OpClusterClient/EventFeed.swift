@@ -37,7 +37,7 @@ final class EventFeed: EventSink {
       case .given(let reader):
         // A reader whose task was cancelled takes nothing.
         guard reader.fill(.success(batch)) else { continue }
-        state.withLock { $0.consumedEvents += UInt32(batch.events.count) }
+        state.withLock { $0.consumedEvents += UInt32(batch.eventCount) }
         wake()
         return true
       }
@@ -59,11 +59,11 @@ final class EventFeed: EventSink {
       if state.batches.isEmpty, !state.waiting.isEmpty {
         return .given(state.waiting.removeFirst())
       }
-      guard state.queuedEvents + batch.events.count <= capacity, state.ending == nil else {
+      guard state.queuedEvents + batch.eventCount <= capacity, state.ending == nil else {
         return .refused
       }
       state.batches.append(batch)
-      state.queuedEvents += batch.events.count
+      state.queuedEvents += batch.eventCount
       return .queued
     }
   }
@@ -104,8 +104,8 @@ final class EventFeed: EventSink {
     let taken = state.withLock { state -> ReplySlot<EventBatch?>.Filling? in
       if !state.batches.isEmpty {
         let batch = state.batches.removeFirst()
-        state.queuedEvents -= batch.events.count
-        state.consumedEvents += UInt32(batch.events.count)
+        state.queuedEvents -= batch.eventCount
+        state.consumedEvents += UInt32(batch.eventCount)
         return .success(batch)
       }
       if let ending = state.ending {

@@ -48,7 +48,7 @@ final class EventHandler: EventSink {
     // Call the handler outside of the lock: it may cancel.
     let handler = handlers.withLock { $0?.events }
     handler?(batch)
-    consumed.wrappingAdd(UInt32(batch.events.count), ordering: .relaxed)
+    consumed.wrappingAdd(UInt32(batch.eventCount), ordering: .relaxed)
     return true
   }
 

@@ -37,23 +37,19 @@ struct OwnGraphs {
 
   // MARK: - Events
 
-  /// Returns whether an event is new, and notes it as delivered. Everything through `seen` has been
-  /// delivered, except events of late graphs.
-  mutating func admit(_ event: Event, seen: UInt64?) -> Bool {
-    if event.sequence > seen ?? 0 {
-      if !isOutdated {
-        // Late events have been delivered again on the way here.
-        late = [:]
-      } else if let graph = event.graph, late[graph] != nil {
-        late[graph] = event.sequence
-      }
-      return true
+  /// Returns the new events of a run, and notes them as delivered. Everything through `seen` has
+  /// been delivered, except events of late graphs.
+  mutating func admit(_ run: EventRun, seen: UInt64?) -> EventRun? {
+    let seen = seen ?? 0
+    let told = run.graph.flatMap { late[$0] }
+    guard let news = run.suffix(after: min(told ?? seen, seen)) else { return nil }
+    if news.lastSequence > seen, !isOutdated {
+      // Late events have been delivered again on the way here.
+      late = [:]
+    } else if let graph = run.graph, told != nil {
+      late[graph] = news.lastSequence
     }
-    guard let graph = event.graph, let told = late[graph], event.sequence > told else {
-      return false
-    }
-    late[graph] = event.sequence
-    return true
+    return news
   }
 
   /// Notes that everything through here has been delivered.
@@ -146,17 +142,6 @@ extension Selection {
     switch graphs {
     case .numbers, .all: self == Selection(graphs: graphs)
     case .last, .active: false
-    }
-  }
-}
-
-extension Event {
-  /// The graph that it concerns; nil for queues and workers.
-  var graph: GraphID? {
-    switch subject {
-    case .operation(let operation, _): operation.graph
-    case .graph(let graph): graph
-    case .queue, .worker: nil
     }
   }
 }

@@ -196,14 +196,14 @@ struct Subscriptions {
         .protocolViolation,
         "events were lost on the way: \(batch.first) were sent, \(entries[at].received) came")
     }
-    entries[at].received += UInt64(batch.events.count)
+    entries[at].received += UInt64(batch.eventCount)
     entries[at].seenLife = life
     var news = batch
     if entries[at].wish.includesOwn {
-      news.events = batch.events.filter { entries[at].admit($0, hasSubmissions) }
-      entries[at].ungranted += UInt32(batch.events.count - news.events.count)
-    } else if let last = batch.events.last {
-      entries[at].seen = last.sequence
+      news.runs = batch.runs.compactMap { entries[at].admit($0, hasSubmissions) }
+      entries[at].ungranted += UInt32(batch.eventCount - news.eventCount)
+    } else if let last = batch.runs.last {
+      entries[at].seen = last.lastSequence
     }
     if batch.caughtUp {
       // Everything up to there has been delivered, selected or not.
@@ -219,9 +219,9 @@ struct Subscriptions {
     shown.first = entries[at].delivered
     // The reader hears `caughtUp` once, even if a loss caused another backlog.
     shown.caughtUp = batch.caughtUp && !entries[at].hasCaughtUp
-    entries[at].delivered += UInt64(batch.events.count)
+    entries[at].delivered += UInt64(batch.eventCount)
     entries[at].hasCaughtUp = entries[at].hasCaughtUp || batch.caughtUp
-    if shown.caughtUp || !shown.events.isEmpty {
+    if shown.caughtUp || !shown.runs.isEmpty {
       guard entries[at].sink.deliver(shown) else {
         let error = ClientError(
           .protocolViolation, "the coordinator sent more events than it was allowed to")
@@ -277,12 +277,12 @@ extension Subscriptions.Entry {
     if wish.includesOwn { own.renewed(awaiting: submissions, seen: seen) }
   }
 
-  /// Whether the event is new to the reader; marks it as delivered.
-  fileprivate mutating func admit(_ event: Event, _ hasSubmissions: Bool) -> Bool {
-    guard own.admit(event, seen: seen) else { return false }
-    seen = max(seen ?? 0, event.sequence)
-    own.note(event, hasUnanswered: hasSubmissions)
-    return true
+  /// The events of a run that are new to the reader; marks them as delivered.
+  fileprivate mutating func admit(_ run: EventRun, _ hasSubmissions: Bool) -> EventRun? {
+    guard let news = own.admit(run, seen: seen) else { return nil }
+    seen = max(seen ?? 0, news.lastSequence)
+    own.note(news.first, hasUnanswered: hasSubmissions)
+    return news
   }
 }
 

@@ -57,7 +57,7 @@ actor ClusterWatch {
         problem = nil
         for try await batch in reader.connection.events(subscription) {
           problem = nil
-          await take(batch.events)
+          await take(batch.runs)
         }
       } catch {
         problem = "\(error)"
@@ -68,29 +68,31 @@ actor ClusterWatch {
     }
   }
 
-  /// Costs the events.
-  private func take(_ events: [Event]) async {
+  /// Costs the runs.
+  private func take(_ runs: [EventRun]) async {
     var (started, ended) = (0, 0)
-    var byGraph: [GraphID: [Event]] = [:]
-    for event in events {
-      let graph: GraphID
-      switch event.subject {
-      case .operation(let id, _):
-        graph = id.graph
-        switch event.kind {
-        case .isExecuting(true): started += 1
-        case .isFinished(let outcome):
-          ended += 1
-          if [.failed, .timedOut, .lost].contains(outcome) { note(failure: id) }
-        default: break
-        }
-      case .graph(let id): graph = id
-      case .queue, .worker: continue
+    var byGraph: [GraphID: [EventRun]] = [:]
+    for run in runs {
+      guard let graph = run.graph else { continue }
+      switch run.first.kind {
+      case .isExecuting(true): started += Int(run.count)
+      case .isFinished(let outcome):
+        ended += Int(run.count)
+        if [.failed, .timedOut, .lost].contains(outcome) { noteFailures(run) }
+      default: break
       }
-      if graphs[graph] != nil { byGraph[graph, default: []].append(event) }
+      if graphs[graph] != nil { byGraph[graph, default: []].append(run) }
     }
     rates.count(started: started, ended: ended, now: Self.seconds())
-    for (graph, events) in byGraph { await graphs[graph]?.apply(events) }
+    for (graph, runs) in byGraph { await graphs[graph]?.apply(runs) }
+  }
+
+  /// Only the last ones are shown.
+  private func noteFailures(_ run: EventRun) {
+    guard let graph = run.graph, let indices = run.indices else { return }
+    for index in indices.suffix(Self.mostFailures) {
+      note(failure: OperationID(graph: graph, index: index))
+    }
   }
 
   private func note(failure id: OperationID) {

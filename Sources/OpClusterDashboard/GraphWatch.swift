@@ -15,7 +15,7 @@ actor GraphWatch {
   private var elements: ElementStates?
   private var structure: GraphStructure?
   /// Events that came before the structure.
-  private var early: [Event] = []
+  private var early: [EventRun] = []
   private var waiting: [WhyGroup] = []
   private var panels: [WebPanel] = []
   private var rowsRead = 0
@@ -42,15 +42,15 @@ actor GraphWatch {
     self.reader = reader
   }
 
-  /// Costs the events.
-  func apply(_ events: [Event]) {
+  /// Costs the runs, and a byte for each of their operations.
+  func apply(_ runs: [EventRun]) {
     guard progress != nil else {
-      early += events
+      early += runs
       return
     }
-    for event in events {
-      if progress?.apply(event) == true { version += 1 }
-      elements?.apply(event)
+    for run in runs {
+      if progress?.apply(run) == true { version += 1 }
+      elements?.apply(run)
     }
     rowsVersion += 1
   }

@@ -88,6 +88,38 @@ public struct EventRun: Hashable, Sendable {
     self.first = first
     self.count = count
   }
+  /// The graph that it is about, or whose operations; nil: a queue or a worker.
+  package var graph: GraphID? { first.graph }
+
+  /// The sequence of its last event.
+  package var lastSequence: UInt64 { first.sequence &+ UInt64(count) &- 1 }
+
+  /// The indices of its operations; nil: it is about something else.
+  package var indices: ClosedRange<UInt32>? {
+    guard case .operation(let operation, _) = first.subject, count > 0 else { return nil }
+    return operation.index...(operation.index &+ (count - 1))
+  }
+
+  /// The part of `count` events from index `offset` on; expects that it has them.
+  package func part(from offset: UInt32, count: UInt32) -> EventRun {
+    if offset == 0, count == self.count { return self }
+    var event = first
+    event.sequence += UInt64(offset)
+    if case .operation(let operation, let own) = first.subject {
+      event.subject = .operation(
+        OperationID(graph: operation.graph, index: operation.index + offset), sequence: own)
+    }
+    return EventRun(first: event, count: count)
+  }
+
+  /// The part whose sequences are greater than `sequence`; nil if there is none.
+  package func suffix(after sequence: UInt64) -> EventRun? {
+    if sequence < first.sequence { return self }
+    let offset = sequence - first.sequence + 1
+    guard offset < count else { return nil }
+    return part(from: UInt32(offset), count: count - UInt32(offset))
+  }
+
   /// Calls `body` with each event.
   public func forEach(_ body: (Event) -> Void) {
     guard case .operation(let operation, let own) = first.subject else { return body(first) }
@@ -97,6 +129,17 @@ public struct EventRun: Hashable, Sendable {
       event.subject = .operation(
         OperationID(graph: operation.graph, index: operation.index + offset), sequence: own)
       body(event)
+    }
+  }
+}
+
+extension Event {
+  /// The graph that it is about, or whose operation; nil: a queue or a worker.
+  package var graph: GraphID? {
+    switch subject {
+    case .operation(let operation, _): operation.graph
+    case .graph(let graph): graph
+    case .queue, .worker: nil
     }
   }
 }

@@ -86,12 +86,6 @@ public enum Wire {
   public static func decodeRecords(_ bytes: [UInt8]) throws(WireError) -> [Record] {
     try parsed(ProtoTurn.self, bytes, "turn").words()
   }
-  /// Encodes the body of an entry of the event log.
-  public static func encode(events: [Event]) -> [UInt8] { bytes(of: ProtoEvents(events)) }
-  /// Expands runs to single events; at most `Limits.operationsPerGraph` of them.
-  public static func decodeEvents(_ bytes: [UInt8]) throws(WireError) -> [Event] {
-    try parsed(ProtoEvents.self, bytes, "events").words(Limits.operationsPerGraph)
-  }
   /// Encodes the events of one turn for the event log. A run costs as much as a single event,
   /// however many operations it covers.
   public static func encode(eventRuns: [EventRun]) -> [UInt8] {

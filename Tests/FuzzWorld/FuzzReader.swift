@@ -21,7 +21,9 @@ struct FuzzReader {
     switch answer {
     case .welcome, .heartbeat: break
     case .reply(_, let reply): read(reply)
-    case .events(let batch): for event in batch.events { read(event) }
+    case .events(let batch):
+      for event in batch.events { read(event) }
+      for run in batch.runs { read(run) }
     }
   }
 
@@ -93,7 +95,10 @@ struct FuzzReader {
     var json = JSONText()
     json.event(event, names: Numbers())
     characters &+= json.bytes.count
-    if progress?.apply(event) == true, let progress {
+  }
+
+  private mutating func read(_ run: EventRun) {
+    if progress?.apply(run) == true, let progress {
       note(StageTable.frame(progress, height: 24, style))
     }
   }

@@ -10,7 +10,7 @@ extension MessageGenerator {
     case 1:
       .events(
         EventBatch(
-          subscription: number(), first: number(), events: events(), caughtUp: bool(),
+          subscription: number(), first: number(), runs: runs(), caughtUp: bool(),
           resumeAt: number()))
     case 2: .heartbeat(diskWait: span())
     default: .reply(RequestID(number()), reply(kind))
@@ -190,6 +190,11 @@ extension MessageGenerator {
         time: WallTime(milliseconds: Int64(generator.below(2))), subject: generator.subject(),
         kind: generator.eventKind(generator.below(Self.eventKinds)))
     }
+  }
+
+  /// Single events, or longer runs.
+  private mutating func runs() -> [EventRun] {
+    bool() ? eventRuns() : events().map { EventRun(first: $0, count: 1) }
   }
 
   package mutating func eventRuns() -> [EventRun] {

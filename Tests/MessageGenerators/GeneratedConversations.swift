@@ -310,7 +310,8 @@ extension MessageGenerator {
   package mutating func subscription() -> EventSubscription {
     var subscription = EventSubscription(
       number: number(), selection: selection(), since: maybe { $0.number() },
-      graphsOnly: bool(), backlogOnly: bool(), includesOwn: bool(), credit: number())
+      graphsOnly: bool(), backlogOnly: bool(), includesOwn: bool(), takesRuns: bool(),
+      credit: number())
     subscription.known = maybe { EventMark(life: $0.life(), sequence: $0.number()) }
     return subscription
   }

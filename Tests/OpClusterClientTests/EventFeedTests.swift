@@ -20,7 +20,7 @@ import Testing
     let feed = EventFeed(credit: 8) {}
     let progress = Progress()
     let batch = EventBatch(
-      subscription: 1, first: 0, events: EventStreamTests.events(1...1), caughtUp: false,
+      subscription: 1, first: 0, runs: EventStreamTests.runs(1...1), caughtUp: false,
       resumeAt: 1)
     let thread = try startThread(name: "delivers") {
       for number in 1...rounds {

@@ -6,6 +6,10 @@ import OpClusterModel
 import Testing
 
 @Suite struct EventStreamTests {
+  static func runs(_ range: ClosedRange<UInt64>) -> [EventRun] {
+    events(range).map { EventRun(first: $0, count: 1) }
+  }
+
   /// Events `first…last` of graph 1.
   static func events(_ range: ClosedRange<UInt64>) -> [Event] {
     range.map {
@@ -20,7 +24,7 @@ import Testing
   ) -> ClientAnswer {
     .events(
       EventBatch(
-        subscription: subscription, first: first, events: events(range), caughtUp: caughtUp,
+        subscription: subscription, first: first, runs: runs(range), caughtUp: caughtUp,
         resumeAt: range.upperBound))
   }
 

@@ -108,7 +108,8 @@ import Testing
           .reply(id, .subscribed(since: 9)),
           .events(
             EventBatch(
-              subscription: wish.number, first: 0, events: [begun], caughtUp: true, resumeAt: 10)),
+              subscription: wish.number, first: 0, runs: [EventRun(first: begun, count: 1)],
+              caughtUp: true, resumeAt: 10)),
         ]
       })
     let connection = try await ClusterConnection.connect(to: first.address)
@@ -140,7 +141,8 @@ import Testing
             .reply(id, .subscribed(since: wish.since ?? 14)),
             .events(
               EventBatch(
-                subscription: wish.number, first: 0, events: told, caughtUp: true, resumeAt: 14)),
+                subscription: wish.number, first: 0,
+                runs: told.map { EventRun(first: $0, count: 1) }, caughtUp: true, resumeAt: 14)),
           ]
         case .submit: return [.reply(id, .accepted(GraphID(5), operations: 1, repeated: true))]
         default: return []

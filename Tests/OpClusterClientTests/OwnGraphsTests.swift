@@ -18,6 +18,10 @@ import Testing
     event(sequence, graph, .graphSubmitted(operations: 1))
   }
 
+  private func isNews(_ event: Event, seen: UInt64, _ own: inout OwnGraphs) -> Bool {
+    own.admit(EventRun(first: event, count: 1), seen: seen) != nil
+  }
+
   private func end(_ sequence: UInt64, _ graph: UInt32) -> Event {
     event(sequence, graph, .graphFinished(.succeeded))
   }
@@ -68,28 +72,50 @@ import Testing
     var own = OwnGraphs()
     own.renewed(awaiting: .init(sent: [RequestID(7)]), seen: 10)
     // Others go on meanwhile, even over a second renewal.
-    let isNews1 = own.admit(begin(15, 1), seen: 10)
+    let isNews1 = isNews(begin(15, 1), seen: 10, &own)
     #expect(isNews1)
     own.note(begin(15, 1), hasUnanswered: true)
     own.renewed(awaiting: .init(sent: [RequestID(7), RequestID(9)]), seen: 15)
     own.accepted(GraphID(2), by: RequestID(7), isRepeated: true)
     #expect(own.isOutdated && own.beginning == 10)
     // Events that come before the renewal leave does not make it complete.
-    let isNews2 = own.admit(end(16, 1), seen: 15)
+    let isNews2 = isNews(end(16, 1), seen: 15, &own)
     #expect(isNews2)
     #expect(own.beginning == 10)
     own.renewed(awaiting: .init(), seen: 16)
     #expect(!own.isOutdated && own.beginning == 10)
-    let isNews3 = own.admit(begin(12, 2), seen: 16)
+    let isNews3 = isNews(begin(12, 2), seen: 16, &own)
     #expect(isNews3)
-    let isNews4 = own.admit(begin(15, 1), seen: 16)
+    let isNews4 = isNews(begin(15, 1), seen: 16, &own)
     #expect(!isNews4)
     #expect(own.beginning == 12, "another loss now goes on from there")
-    let isNews5 = own.admit(begin(12, 2), seen: 16)
+    let isNews5 = isNews(begin(12, 2), seen: 16, &own)
     #expect(!isNews5)
-    let isNews6 = own.admit(end(17, 2), seen: 16)
+    let isNews6 = isNews(end(17, 2), seen: 16, &own)
     #expect(isNews6)
     #expect(own.beginning == nil)
+  }
+
+  /// Of a run, the part is news that has not been told: behind the position, or, of a graph that is
+  /// told late, behind what was told of it.
+  @Test func partsOfRuns() {
+    func run(_ sequence: UInt64, _ graph: UInt32, count: UInt32) -> EventRun {
+      var first = begin(sequence, graph)
+      first.subject = .operation(OperationID(graph: GraphID(graph), index: 100), sequence: 1)
+      first.kind = .isReady(true)
+      return EventRun(first: first, count: count)
+    }
+    var own = OwnGraphs()
+    own.renewed(awaiting: .init(sent: [RequestID(7)]), seen: 10)
+    own.accepted(GraphID(2), by: RequestID(7), isRepeated: true)
+    #expect(own.isOutdated && own.beginning == 10)
+    let others = own.admit(run(8, 1, count: 10), seen: 12)
+    #expect(others == run(8, 1, count: 10).part(from: 5, count: 5))
+    let late = own.admit(run(8, 2, count: 10), seen: 12)
+    #expect(late == run(8, 2, count: 10).part(from: 3, count: 7))
+    #expect(own.beginning == 17)
+    let again = own.admit(run(8, 2, count: 10), seen: 17)
+    #expect(again == nil)
   }
 
   /// What is sent behind the renewal is followed from its acceptance on; what was on its way when

@@ -258,7 +258,7 @@ import Testing
     #expect(
       subscriptions.take(
         EventBatch(
-          subscription: first.number, first: 0, events: EventStreamTests.events(1...6),
+          subscription: first.number, first: 0, runs: EventStreamTests.runs(1...6),
           caughtUp: false, resumeAt: 6)) == nil)
     subscriptions.connectionEnded()
     let second = try #require(subscribed())
@@ -269,7 +269,7 @@ import Testing
     #expect(
       subscriptions.take(
         EventBatch(
-          subscription: first.number, first: 6, events: EventStreamTests.events(7...7),
+          subscription: first.number, first: 6, runs: EventStreamTests.runs(7...7),
           caughtUp: false, resumeAt: 7)) == nil)
     #expect(try await feed.next()?.events.count == 6)
     let granted = subscriptions.due(&last).compactMap { request -> UInt32? in
@@ -300,7 +300,7 @@ import Testing
     func readOn(_ count: UInt64) async throws -> [UInt32] {
       let batch = EventBatch(
         subscription: 1, first: read,
-        events: EventStreamTests.events(read + 1...read + count), caughtUp: false,
+        runs: EventStreamTests.runs(read + 1...read + count), caughtUp: false,
         resumeAt: read + count)
       read += count
       #expect(subscriptions.take(batch) == nil)
@@ -317,7 +317,7 @@ import Testing
   @Test func aRefusedGrantIsMadeAgain() async throws {
     var (feed, subscriptions, last) = Self.subscribed(credit: 8)
     let batch = EventBatch(
-      subscription: 1, first: 0, events: EventStreamTests.events(1...4), caughtUp: false,
+      subscription: 1, first: 0, runs: EventStreamTests.runs(1...4), caughtUp: false,
       resumeAt: 4)
     #expect(subscriptions.take(batch) == nil)
     _ = try await feed.next()
@@ -341,7 +341,7 @@ import Testing
     func take(_ first: UInt64, _ events: ClosedRange<UInt64>) -> ClientError.Kind? {
       subscriptions.take(
         EventBatch(
-          subscription: 1, first: first, events: EventStreamTests.events(events),
+          subscription: 1, first: first, runs: EventStreamTests.runs(events),
           caughtUp: false, resumeAt: events.upperBound))?.kind
     }
     #expect(take(0, 1...(count + 1)) == nil)

@@ -29,11 +29,11 @@ import Testing
     mutating func subscribe(
       number: UInt64 = 1, _ selection: Selection = Selection(graphs: .all), since: UInt64? = nil,
       backlogOnly: Bool = false, credit: UInt32 = 1_000, decided: UInt64? = nil,
-      includesOwn: Bool = false
+      includesOwn: Bool = false, takesRuns: Bool = true
     ) {
       let wish = EventSubscription(
         number: number, selection: selection, since: since, backlogOnly: backlogOnly,
-        includesOwn: includesOwn, credit: credit)
+        includesOwn: includesOwn, takesRuns: takesRuns, credit: credit)
       let filter = EventFilter(
         selection, graphs: GraphSet(selection.graphs, living: .init(), last: 0), graphsOnly: false,
         includesOwn: includesOwn)
@@ -152,7 +152,7 @@ import Testing
       let selection = Selection(graphs: .all)
       let graphs = GraphSet(selection.graphs, living: .init(), last: 0)
       subscriptions.add(
-        EventSubscription(number: 1, selection: selection),
+        EventSubscription(number: 1, selection: selection, takesRuns: false),
         EventFilter(selection, graphs: graphs, graphsOnly: false), peer: peer,
         by: .connection(peer), request: RequestID(1), decided: 0, into: &effects)
     }
@@ -369,6 +369,24 @@ import Testing
     #expect(world.batches.dropFirst().map(\.first) == [0, UInt64(Limits.entriesPerMessage)])
   }
 
+  /// Whoever takes runs gets those of a turn as they are, cut only where its credit or a message
+  /// ends; whoever does not gets each event. Both are told the same.
+  @Test(.checks("S104", "S115"), arguments: [true, false])
+  func runsAreForThoseWhoTakeThem(takesRuns: Bool) {
+    var world = World()
+    world.subscribe(credit: 10, takesRuns: takesRuns)
+    world.happen([4, 1, 9])
+    #expect(world.sequences == Array(1...10))
+    let lengths = world.batches.flatMap(\.runs).map(\.count)
+    #expect(lengths == (takesRuns ? [4, 1, 5] : Array(repeating: 1, count: 10)))
+    world.grant(100)
+    world.flush()
+    world.read()
+    #expect(world.sequences == Array(1...14))
+    #expect(world.batches.flatMap(\.runs).last?.count == (takesRuns ? 4 : 1))
+    #expect(world.batches.map(\.resumeAt).last == 14)
+  }
+
   /// All together have no more on their way than a bound, in equal shares of no less than
   /// `Limits.leastEventShare`; what one has read is sent to it again.
   @Test(.checks("G29"), arguments: [1, 4, 40]) func manyShareTheWay(count: Int) {
@@ -415,7 +433,7 @@ import Testing
     var world = World()
     if seed % 2 == 0 { world.happen([generator.below(5) + 1]) }
     let begin = seed % 3 == 0 ? nil : world.last / 2
-    world.subscribe(since: begin, credit: generator.below(20))
+    world.subscribe(since: begin, credit: generator.below(20), takesRuns: seed % 4 > 0)
     let first = (begin ?? world.last) + 1
     for _ in 0..<200 {
       switch generator.below(6) {

@@ -68,10 +68,10 @@ struct NarrowTests {
     func sentence() -> String { StageTable.frame(progress, height: 5, Sample.style(140))[1] }
     #expect(sentence().hasSuffix("3 dispatched, 2 ready, 5 waiting"), "\(sentence())")
     let id = OperationID(graph: GraphID(12), index: 0)
-    progress.apply(
-      Event(
-        sequence: 1, commit: CommitIndex(1), time: Sample.start,
-        subject: .operation(id, sequence: 1), kind: .isExecuting(true)))
+    let begins = Event(
+      sequence: 1, commit: CommitIndex(1), time: Sample.start,
+      subject: .operation(id, sequence: 1), kind: .isExecuting(true))
+    progress.apply(EventRun(first: begins, count: 1))
     #expect(sentence().hasSuffix("1 executing, 2 dispatched, 2 ready, 5 waiting"), "\(sentence())")
   }
 }

@@ -1,18 +1,63 @@
 // The live view: counts moved by events, lines at the right moments, frames replaced in place.
 
 import Citations
+import MessageGenerators
 import OpClusterModel
 import OpClusterPresentation
 import Testing
 
 struct ProgressTests {
   private static func event(
-    _ sequence: UInt64, _ index: UInt32, _ kind: Event.Kind, graph: UInt32 = 12
-  ) -> Event {
+    _ sequence: UInt64, _ index: UInt32, _ kind: Event.Kind, graph: UInt32 = 12,
+    count: UInt32 = 1
+  ) -> EventRun {
     let id = OperationID(graph: GraphID(graph), index: index)
-    return Event(
-      sequence: sequence, commit: CommitIndex(1), time: Sample.start,
-      subject: .operation(id, sequence: 1), kind: kind)
+    return EventRun(
+      first: Event(
+        sequence: sequence, commit: CommitIndex(1), time: Sample.start,
+        subject: .operation(id, sequence: 1), kind: kind),
+      count: count)
+  }
+
+  /// A run moves the counts as its events do, one after the other, also where the snapshot contains
+  /// a part of it, and where it belongs to several stages or goes beyond them.
+  @Test(.checks("S116"), arguments: 0..<50 as Range<UInt64>)
+  func runsAreTheirEvents(seed: UInt64) {
+    var generator = MessageGenerator(seed: seed)
+    func below(_ bound: Int) -> UInt32 { UInt32(generator.below(bound)) }
+    let stages = [
+      Sample.stage("a", 10, first: 0, [.ready: 4, .dispatched: 3, .waiting: 3]),
+      Sample.stage("none", 0, first: 10, [:]),
+      Sample.stage("b", 90, first: 10, [.waiting: 90]),
+    ]
+    var structure = Sample.structure(stages)
+    structure.lastEvent = 7
+    var (whole, single) = (GraphProgress(structure), GraphProgress(structure))
+    var (map, mapOfSingles) = (ElementStates(structure), ElementStates(structure))
+    let kinds: [Event.Kind] = [
+      .isReady(true), .isReady(false), .isExecuting(true), .isExecuting(false),
+      .isFinished(.succeeded), .isFinished(.failed), .completion,
+    ]
+    var sequence: UInt64 = 1
+    for _ in 0..<40 {
+      let run = Self.event(
+        sequence, below(120), kinds[Int(below(kinds.count))],
+        graph: below(10) == 0 ? 11 : 12, count: below(30) + 1)
+      sequence += UInt64(run.count) - (below(5) == 0 ? 1 : 0)
+      var hasChanged = false
+      run.forEach { event in
+        let one = EventRun(first: event, count: 1)
+        if single.apply(one) { hasChanged = true }
+        if run.graph == structure.row.graph { mapOfSingles.apply(one) }
+      }
+      let isChanged = whole.apply(run)
+      if run.graph == structure.row.graph { map.apply(run) }
+      #expect(isChanged == hasChanged && whole.lastEvent == single.lastEvent)
+      let style = Sample.style(nil)
+      #expect(
+        StageTable.frame(whole, height: 9, style) == StageTable.frame(single, height: 9, style))
+      for index in 0..<map.count { #expect(map.state(of: index) == mapOfSingles.state(of: index)) }
+    }
   }
 
   /// What the snapshot contains is not counted again.
@@ -51,7 +96,7 @@ struct ProgressTests {
     let end = Event(
       sequence: next(), commit: CommitIndex(2), time: Sample.later(seconds: 5),
       subject: .graph(GraphID(12)), kind: .graphFinished(.failed))
-    let isChanged = progress.apply(end)
+    let isChanged = progress.apply(EventRun(first: end, count: 1))
     #expect(isChanged)
     #expect(progress.outcome == .failed && progress.state == .failed)
     #expect(progress.finishedAt == Sample.later(seconds: 5))
@@ -91,10 +136,10 @@ struct ProgressTests {
     #expect(lines.count == 5)
     #expect(lines[0] == "12 rnaseq: running, 0 of 100 done, 1m 23s")
     #expect(lines[2] == "12 rnaseq: running, 20 of 100 done, 1m 23s")
-    progress.apply(
-      Event(
-        sequence: 99, commit: CommitIndex(2), time: Sample.later(seconds: 5),
-        subject: .graph(GraphID(12)), kind: .graphFinished(.cancelled)))
+    let end = Event(
+      sequence: 99, commit: CommitIndex(2), time: Sample.later(seconds: 5),
+      subject: .graph(GraphID(12)), kind: .graphFinished(.cancelled))
+    progress.apply(EventRun(first: end, count: 1))
     look(at: 62)
     look(at: 99)
     #expect(lines.count == 6)

@@ -32,10 +32,12 @@ import Testing
       elementEdges: ElementEdges(), elementEdgeCount: 0)
   }
 
-  private func event(_ index: UInt32, _ kind: Event.Kind) -> Event {
-    Event(
-      sequence: 1, commit: CommitIndex(1), time: .unknown,
-      subject: .operation(OperationID(graph: GraphID(3), index: index), sequence: 1), kind: kind)
+  private func event(_ index: UInt32, _ kind: Event.Kind) -> EventRun {
+    let id = OperationID(graph: GraphID(3), index: index)
+    let event = Event(
+      sequence: 1, commit: CommitIndex(1), time: .unknown, subject: .operation(id, sequence: 1),
+      kind: kind)
+    return EventRun(first: event, count: 1)
   }
 
   @Test func elements() {

@@ -50,8 +50,9 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
       },
       decode: { _ = Wire.encode(records: try Wire.decodeRecords($0)) }),
     FuzzTarget(
-      testDescription: "events", make: { Wire.encode(events: $0.events()) },
-      decode: { _ = Wire.encode(events: try Wire.decodeEvents($0)) }),
+      testDescription: "events",
+      make: { Wire.encode(eventRuns: $0.events().map { EventRun(first: $0, count: 1) }) },
+      decode: { _ = Wire.encode(eventRuns: try Wire.decodeEventRuns($0)) }),
     FuzzTarget(
       testDescription: "event runs", make: { Wire.encode(eventRuns: $0.eventRuns()) },
       decode: { _ = Wire.encode(eventRuns: try Wire.decodeEventRuns($0)) }),

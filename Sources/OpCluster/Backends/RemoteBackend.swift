@@ -35,7 +35,7 @@ final class RemoteBackend: ClusterBackend {
     let own = EventSubscription(
       number: 0, selection: Selection(graphs: .numbers([])), includesOwn: true)
     observations.add(
-      connection.observe(own, events: { book.take($0.events) }, ended: { book.lose(nil, $0) }))
+      connection.observe(own, events: { book.take($0.runs) }, ended: { book.lose(nil, $0) }))
   }
 
   func send(_ request: ClientRequest, _ handler: @escaping ReplyHandler) {
@@ -72,9 +72,9 @@ final class RemoteBackend: ClusterBackend {
     let observation = connection.observe(
       EventSubscription(number: 0, selection: .graph(graph)),
       events: { [weak self] batch in
-        self?.book.take(batch.events)
-        let hasEnded = batch.events.contains { event in
-          if case .graphFinished = event.kind { event.subject == .graph(graph) } else { false }
+        self?.book.take(batch.runs)
+        let hasEnded = batch.runs.contains { run in
+          if case .graphFinished = run.first.kind { run.graph == graph } else { false }
         }
         if hasEnded { self?.forget(graph) }
       },

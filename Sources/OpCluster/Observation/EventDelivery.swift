@@ -8,9 +8,6 @@ import Synchronization
 extension OperationBook {
   // MARK: - Events
 
-  /// Takes single events in the order of the log.
-  func take(_ events: [Event]) { take(events.map { EventRun(first: $0, count: 1) }) }
-
   /// Takes runs of events in the order of the log.
   func take(_ runs: [EventRun]) {
     foreseeCounts(runs)

@@ -253,28 +253,8 @@ extension [IndexRun] {
 }
 
 extension EventRun {
-  var graph: GraphID? {
-    switch first.subject {
-    case .operation(let operation, _): operation.graph
-    case .graph(let graph): graph
-    case .queue, .worker: nil
-    }
-  }
-
   /// The sequence after its last event.
   var end: UInt64 { first.sequence + UInt64(count) }
-
-  /// The part of `count` events from index `offset` on.
-  func part(from offset: UInt32, count: UInt32) -> EventRun {
-    if offset == 0, count == self.count { return self }
-    var event = first
-    event.sequence += UInt64(offset)
-    if case .operation(let operation, let own) = first.subject {
-      event.subject = .operation(
-        OperationID(graph: operation.graph, index: operation.index + offset), sequence: own)
-    }
-    return EventRun(first: event, count: count)
-  }
 
   /// The part up to `sequence`, inclusive; nil if there is none.
   func prefix(through sequence: UInt64) -> EventRun? {
@@ -284,9 +264,6 @@ extension EventRun {
 
   /// The part from `sequence` on; nil if there is none.
   func suffix(from sequence: UInt64) -> EventRun? {
-    if sequence <= first.sequence { return self }
-    guard sequence < end else { return nil }
-    let offset = UInt32(sequence - first.sequence)
-    return part(from: offset, count: count - offset)
+    sequence == 0 ? self : suffix(after: sequence - 1)
   }
 }

@@ -12,6 +12,7 @@ extension Subscriptions {
     /// The request that opened it; a later refusal also answers this request.
     let request: RequestID
     var filter: EventFilter
+    let takesRuns: Bool
     let backlogOnly: Bool
     /// The next sequence to consider.
     var position: UInt64
@@ -35,8 +36,9 @@ extension Subscriptions {
     var readThrough: UInt64?
     /// The number of durable turns that it has processed or that precede it, of all so far.
     var turnsTold = 0
-    /// Their events that are collected but not sent.
-    var batch: [Event] = []
+    /// Their events that are collected but not sent, and how many these are.
+    var batch: [EventRun] = []
+    var collected = 0
   }
 
   enum State: Equatable {
@@ -104,34 +106,40 @@ extension Subscriptions.Entry {
 
   private mutating func append(_ part: EventRun, _ effects: inout [Subscriptions.Effect]) {
     let fitting = min(part.count, room)
-    if fitting > 0 {
-      part.part(from: 0, count: fitting).forEach { batch.append($0) }
-      credit -= fitting
-      onTheWay += fitting
-      position = part.first.sequence + UInt64(fitting)
-      stalledSince = nil
-      while batch.count >= Limits.entriesPerMessage { send(isMark: false, &effects) }
+    if fitting > 0 { stalledSince = nil }
+    credit -= fitting
+    onTheWay += fitting
+    var taken: UInt32 = 0
+    while taken < fitting {
+      let count = min(fitting - taken, UInt32(Limits.entriesPerMessage - collected))
+      collect(part.part(from: taken, count: count))
+      taken += count
+      position = part.first.sequence + UInt64(taken)
+      if collected == Limits.entriesPerMessage { send(isMark: false, &effects) }
     }
     if fitting < part.count { state = .behind }
   }
 
-  /// Sends one message of at most `Limits.entriesPerMessage` events.
-  mutating func send(isMark: Bool, _ effects: inout [Subscriptions.Effect]) {
-    var events = batch
-    // An array keeps its capacity when it is emptied, and there are many subscribers.
-    batch = []
-    if events.count > Limits.entriesPerMessage {
-      batch = Array(events[Limits.entriesPerMessage...])
-      events = Array(events[..<Limits.entriesPerMessage])
+  private mutating func collect(_ run: EventRun) {
+    collected += Int(run.count)
+    if takesRuns {
+      batch.append(run)
+    } else {
+      run.forEach { batch.append(EventRun(first: $0, count: 1)) }
     }
-    let resumeAt = batch.first.map { $0.sequence - 1 } ?? position - 1
+  }
+
+  /// Sends one message; no more is collected than `Limits.entriesPerMessage` events.
+  mutating func send(isMark: Bool, _ effects: inout [Subscriptions.Effect]) {
     effects.append(
       .tell(
         key.peer,
         EventBatch(
-          subscription: key.number, first: sent, events: events,
-          caughtUp: isMark && batch.isEmpty, resumeAt: resumeAt)))
-    sent += UInt64(events.count)
-    if isMark, !batch.isEmpty { send(isMark: true, &effects) }
+          subscription: key.number, first: sent, runs: batch, caughtUp: isMark,
+          resumeAt: position - 1)))
+    sent += UInt64(collected)
+    // An array keeps its capacity when it is emptied, and there are many subscribers.
+    batch = []
+    collected = 0
   }
 }

@@ -174,7 +174,7 @@ struct Subscriptions {
     remove(key)
     var entry = Entry(
       key: key, holder: holder, bytes: filter.bytes + CoordinatorLimits.subscriptionBytesEach,
-      request: request, filter: filter, backlogOnly: wish.backlogOnly,
+      request: request, filter: filter, takesRuns: wish.takesRuns, backlogOnly: wish.backlogOnly,
       position: max(told, decided) + 1, credit: wish.credit, share: share, state: .awaited)
     if let since = wish.since {
       entry.position = since >= told ? told + 1 : since + 1
@@ -340,7 +340,7 @@ struct Subscriptions {
     if !stuck.isEmpty {
       for peer in stuck.sorted() { putBehind(peer, after: lastFlushed) }
     }
-    var events = 0
+    var runs = 0
     while let key = nextToFlush() {
       lastFlushed = key
       concerned.remove(key)
@@ -350,8 +350,8 @@ struct Subscriptions {
       takeTurns(key, canTake: !stuck.contains(key.peer), into: &effects)
       finishBatch(key, isEnd: false, into: &effects)
       askIfBehind(key, at: now, canTake: !stuck.contains(key.peer), into: &effects)
-      for case .tell(_, let batch) in effects[before...] { events += batch.events.count }
-      if events >= Limits.entriesPerMessage { return true }
+      for case .tell(_, let batch) in effects[before...] { runs += batch.runs.count }
+      if runs >= Limits.entriesPerMessage { return true }
     }
     turnsBefore += turns.count
     turns.removeAll(keepingCapacity: true)

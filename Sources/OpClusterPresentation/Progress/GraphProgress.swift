@@ -67,20 +67,24 @@ public struct GraphProgress: Sendable {
     }
   }
 
-  /// Applies one event. Ignores events that the snapshot contains, and events of other graphs.
+  /// Applies a run of events. Ignores those that the snapshot contains, and those of other graphs.
   /// Returns false if nothing shown has changed.
-  /// O(log stages). Events must come in order; a gap is the caller's to notice.
+  /// O(log stages) for each stage that it touches. Events must come in order; a gap is the caller's
+  /// to notice.
   @discardableResult
-  public mutating func apply(_ event: Event) -> Bool {
-    guard event.sequence > lastEvent else { return false }
-    lastEvent = event.sequence
-    switch event.subject {
-    case .operation(let id, _):
-      guard id.graph == graph, let stage = index.stage(of: id.index) else { return false }
-      return stages[stage].apply(event.kind)
-    case .graph(let id) where id == graph: return applyToGraph(event)
-    case .graph, .queue, .worker: return false
+  package mutating func apply(_ run: EventRun) -> Bool {
+    guard let news = run.suffix(after: lastEvent) else { return false }
+    lastEvent = news.lastSequence
+    guard news.graph == graph else { return false }
+    guard let indices = news.indices else { return applyToGraph(news.first) }
+    var (hasChanged, next) = (false, indices.lowerBound)
+    while let stage = index.stage(of: next) {
+      let last = min(indices.upperBound, index.lastIndex(of: stage))
+      if stages[stage].apply(news.first.kind, count: last - next + 1) { hasChanged = true }
+      guard last < indices.upperBound else { break }
+      next = last + 1
     }
+    return hasChanged
   }
 
   /// Whether some operations have not started, so that a new snapshot would tell more than events.
@@ -123,16 +127,16 @@ public struct GraphProgress: Sendable {
 
 /// A start takes the operation from the ready ones, and from those that a worker holds.
 extension GraphProgress.Stage {
-  fileprivate mutating func apply(_ kind: Event.Kind) -> Bool {
+  fileprivate mutating func apply(_ kind: Event.Kind, count: UInt32) -> Bool {
     switch kind {
     case .isReady(let value):
-      if value { ready &+= 1 } else { ready = ready == 0 ? 0 : ready - 1 }
+      if value { ready &+= count } else { ready -= min(ready, count) }
     case .isExecuting(true):
-      executing &+= 1
-      ready = ready == 0 ? 0 : ready - 1
-      dispatched = dispatched == 0 ? 0 : dispatched - 1
-    case .isExecuting(false): executing = executing == 0 ? 0 : executing - 1
-    case .isFinished(let outcome): ended[Int(outcome.rawValue) - 1] &+= 1
+      executing &+= count
+      ready -= min(ready, count)
+      dispatched -= min(dispatched, count)
+    case .isExecuting(false): executing -= min(executing, count)
+    case .isFinished(let outcome): ended[Int(outcome.rawValue) - 1] &+= count
     default: return false
     }
     return true

@@ -57,6 +57,11 @@ public struct StageIndex: Sendable {
     return index - stage.firstIndex < stage.count ? order[low - 1] : nil
   }
 
+  /// The last index of the stage at a position that `stage(of:)` has returned.
+  func lastIndex(of position: Int) -> UInt32 {
+    stages[position].firstIndex &+ (stages[position].count &- 1)
+  }
+
   /// Returns `12/align/3`; `12/#70` for an index that the graph does not have.
   public func path(of index: UInt32) -> String {
     guard let at = stage(of: index) else { return OperationID(graph: graph, index: index).numbered }

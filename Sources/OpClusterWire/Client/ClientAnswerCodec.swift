@@ -59,16 +59,16 @@ extension EventBatch: WireConvertible {
     var proto = ProtoEventBatch()
     proto.subscription = subscription
     proto.first = first
-    if !events.isEmpty { proto.events = ProtoEvents(events) }
+    if !runs.isEmpty { proto.events = ProtoEvents(runs: runs) }
     proto.caughtUp = caughtUp
     proto.resumeAt = resumeAt
     return proto
   }
-  /// At most `Limits.entriesPerMessage` events, counted after runs are expanded.
+  /// At most `Limits.entriesPerMessage` events, counted over the lengths of runs.
   init(proto: ProtoEventBatch) throws(WireError) {
     self.init(
       subscription: proto.subscription, first: proto.first,
-      events: try proto.events.words(Limits.entriesPerMessage), caughtUp: proto.caughtUp,
+      runs: try proto.events.runs(Limits.entriesPerMessage), caughtUp: proto.caughtUp,
       resumeAt: proto.resumeAt)
   }
 }

@@ -305,6 +305,7 @@ extension EventSubscription: WireConvertible {
     // Absent means from now on; 0 means from the first event that is kept.
     if let since { proto.since = since }
     proto.graphsOnly = graphsOnly
+    proto.takesRuns = takesRuns
     proto.backlogOnly = backlogOnly
     proto.includesOwn = includesOwn
     proto.credit = credit
@@ -315,7 +316,8 @@ extension EventSubscription: WireConvertible {
     self.init(
       number: proto.number, selection: try Selection(proto: proto.selection),
       since: proto.hasSince ? proto.since : nil, graphsOnly: proto.graphsOnly,
-      backlogOnly: proto.backlogOnly, includesOwn: proto.includesOwn, credit: proto.credit)
+      backlogOnly: proto.backlogOnly, includesOwn: proto.includesOwn, takesRuns: proto.takesRuns,
+      credit: proto.credit)
     if proto.hasKnown { known = EventMark(proto: proto.known) }
   }
 }

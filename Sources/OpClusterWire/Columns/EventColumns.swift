@@ -6,14 +6,7 @@
 import OpClusterModel
 
 extension ProtoEvents {
-  /// For batches of a subscription, whose events are single.
-  init(_ events: [Event]) {
-    var columns = EventColumns(capacity: events.count)
-    for event in events { columns.append(event, length: 1) }
-    self = columns.finish()
-  }
-
-  /// For the event log, where a run of neighbouring operations is one entry.
+  /// A run of neighbouring operations is one entry.
   init(runs: [EventRun]) {
     var columns = EventColumns(capacity: runs.count)
     for run in runs { columns.append(run.first, length: run.count) }

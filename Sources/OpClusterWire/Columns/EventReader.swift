@@ -12,18 +12,6 @@ extension ProtoEvents {
     var reader = try EventReader(self, limit)
     return try reader.read()
   }
-
-  /// Expands runs: memory grows with the events, so `limit` bounds it. Most batches have no runs,
-  /// and then the result has as many entries as the columns.
-  func words(_ limit: Int) throws(WireError) -> [Event] {
-    var events: [Event] = []
-    let runs = try runs(limit)
-    events.reserveCapacity(runs.count)
-    for run in runs {
-      if run.count == 1 { events.append(run.first) } else { run.forEach { events.append($0) } }
-    }
-    return events
-  }
 }
 
 /// A column that is read from the front; each event that has a value takes one.
@@ -61,7 +49,7 @@ private struct Supply<Value> {
 private struct EventReader {
   /// One byte per event: the number of its kind in `proto/`.
   private let kinds: [UInt8]
-  /// How many neighbours each event stands for; 1 in all batches for clients.
+  /// How many neighbours each event stands for; 1 in batches for clients that take no runs.
   private let lengths: Column<UInt32>
   /// Empty if the sequences have no gaps, which holds for the log but not for a selection of it.
   private let sequenceDeltas: [Int64]

@@ -2,7 +2,7 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "4012449183 21968"
+  static let client = "1601524206 22146"
   static let content = "1266286253 2627"
   static let journal = "891594401 8998"
   static let submission = "395783406 23933"

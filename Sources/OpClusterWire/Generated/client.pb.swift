@@ -1689,6 +1689,13 @@ nonisolated struct ProtoSubscribe: @unchecked Sendable {
   /// Clears the value of `known`. Subsequent reads from it will return its default value.
   mutating func clearKnown() {_uniqueStorage()._known = nil}
 
+  /// Equal events of neighbouring operations come as one entry with a length. Credit and the
+  /// batch's count are of events all the same.
+  var takesRuns: Bool {
+    get {_storage._takesRuns}
+    set {_uniqueStorage()._takesRuns = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -3146,9 +3153,9 @@ nonisolated struct ProtoEvents: @unchecked Sendable {
     set {_uniqueStorage()._workerName = newValue}
   }
 
-  /// In the coordinator's log of events: how many neighbouring operations (ascending indices,
-  /// each with the same own sequence, consecutive sequences of events) an entry stands for;
-  /// empty: 1 each.
+  /// How many neighbouring operations (ascending indices, each with the same own sequence,
+  /// consecutive sequences of events) an entry stands for; empty: 1 each, as for every subscriber
+  /// that did not ask for runs.
   var length: [UInt32] {
     get {_storage._length}
     set {_uniqueStorage()._length = newValue}
@@ -5088,7 +5095,7 @@ nonisolated extension ProtoReadLog: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Subscribe"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}selection\0\u{1}since\0\u{3}graphs_only\0\u{3}backlog_only\0\u{1}credit\0\u{3}includes_own\0\u{1}known\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}selection\0\u{1}since\0\u{3}graphs_only\0\u{3}backlog_only\0\u{1}credit\0\u{3}includes_own\0\u{1}known\0\u{3}takes_runs\0")
 
   fileprivate class _StorageClass {
     @safe @exclusivity(unchecked) var _number: UInt64 = 0
@@ -5099,6 +5106,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
     @safe @exclusivity(unchecked) var _credit: UInt32 = 0
     @safe @exclusivity(unchecked) var _includesOwn: Bool = false
     @safe @exclusivity(unchecked) var _known: ProtoEventMark? = nil
+    @safe @exclusivity(unchecked) var _takesRuns: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -5117,6 +5125,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
       _credit = source._credit
       _includesOwn = source._includesOwn
       _known = source._known
+      _takesRuns = source._takesRuns
     }
   }
 
@@ -5143,6 +5152,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
         case 6: try { try decoder.decodeSingularUInt32Field(value: &_storage._credit) }()
         case 7: try { try decoder.decodeSingularBoolField(value: &_storage._includesOwn) }()
         case 8: try { try decoder.decodeSingularMessageField(value: &_storage._known) }()
+        case 9: try { try decoder.decodeSingularBoolField(value: &_storage._takesRuns) }()
         default: break
         }
       }
@@ -5179,6 +5189,9 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
       try { if let v = _storage._known {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
       } }()
+      if _storage._takesRuns != false {
+        try visitor.visitSingularBoolField(value: _storage._takesRuns, fieldNumber: 9)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -5196,6 +5209,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
         if _storage._credit != rhs_storage._credit {return false}
         if _storage._includesOwn != rhs_storage._includesOwn {return false}
         if _storage._known != rhs_storage._known {return false}
+        if _storage._takesRuns != rhs_storage._takesRuns {return false}
         return true
       }
       if !storagesAreEqual {return false}

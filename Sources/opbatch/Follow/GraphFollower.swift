@@ -79,8 +79,8 @@ final class GraphFollower: Sendable {
 
   private func followEvents() async throws {
     for try await batch in connection.events(subscription) {
-      if isCounting { await count(Set(batch.events.compactMap { Self.graph(of: $0) }).sorted()) }
-      take(batch.events)
+      if isCounting { await count(Set(batch.runs.compactMap(\.graph)).sorted()) }
+      take(batch.runs)
       if hasEnded { return }
     }
   }
@@ -150,20 +150,12 @@ final class GraphFollower: Sendable {
 
   private var hasEnded: Bool { state.withLock { $0.graphs.allSatisfy { $0.outcome != nil } } }
 
-  private static func graph(of event: Event) -> GraphID? {
-    switch event.subject {
-    case .operation(let id, _): id.graph
-    case .graph(let id): id
-    case .queue, .worker: nil
-    }
-  }
-
-  /// Applies events to their graphs, under one lock for a batch. Costs the events.
-  private func take(_ events: [Event]) {
+  /// Applies events to their graphs, under one lock for a batch. Costs the runs.
+  private func take(_ runs: [EventRun]) {
     state.withLock { state in
-      for event in events {
-        guard let graph = Self.graph(of: event), let place = state.places[graph] else { continue }
-        guard state.graphs[place].apply(event) else { continue }
+      for run in runs {
+        guard let graph = run.graph, let place = state.places[graph] else { continue }
+        guard state.graphs[place].apply(run) else { continue }
         state.version += 1
         tell(place, &state)
       }

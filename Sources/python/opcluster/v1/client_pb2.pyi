@@ -874,7 +874,7 @@ class SubmittedGraph(_message.Message):
     def __init__(self, submission: _Optional[_Union[_submission_pb2.Submission, _Mapping]] = ..., outcome: _Optional[_Iterable[_Union[_submission_pb2.Outcome, str]]] = ..., outcome_count: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Subscribe(_message.Message):
-    __slots__ = ["backlog_only", "credit", "graphs_only", "includes_own", "known", "number", "selection", "since"]
+    __slots__ = ["backlog_only", "credit", "graphs_only", "includes_own", "known", "number", "selection", "since", "takes_runs"]
     BACKLOG_ONLY_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     GRAPHS_ONLY_FIELD_NUMBER: _ClassVar[int]
@@ -883,6 +883,7 @@ class Subscribe(_message.Message):
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SELECTION_FIELD_NUMBER: _ClassVar[int]
     SINCE_FIELD_NUMBER: _ClassVar[int]
+    TAKES_RUNS_FIELD_NUMBER: _ClassVar[int]
     backlog_only: bool
     credit: int
     graphs_only: bool
@@ -891,7 +892,8 @@ class Subscribe(_message.Message):
     number: int
     selection: Selection
     since: int
-    def __init__(self, number: _Optional[int] = ..., selection: _Optional[_Union[Selection, _Mapping]] = ..., since: _Optional[int] = ..., graphs_only: bool = ..., backlog_only: bool = ..., credit: _Optional[int] = ..., includes_own: bool = ..., known: _Optional[_Union[EventMark, _Mapping]] = ...) -> None: ...
+    takes_runs: bool
+    def __init__(self, number: _Optional[int] = ..., selection: _Optional[_Union[Selection, _Mapping]] = ..., since: _Optional[int] = ..., graphs_only: bool = ..., backlog_only: bool = ..., credit: _Optional[int] = ..., includes_own: bool = ..., known: _Optional[_Union[EventMark, _Mapping]] = ..., takes_runs: bool = ...) -> None: ...
 
 class SuspendGraphs(_message.Message):
     __slots__ = ["is_suspended", "selection"]
