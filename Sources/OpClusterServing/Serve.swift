@@ -25,12 +25,13 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       commandName: "serve",
       abstract: "Connect to a coordinator and run operations until told to stop.",
       discussion: """
-        A first SIGTERM or SIGINT asks what runs to stop, reports it and leaves; a second one kills.
-        With --drain a signal before them lets what runs end by itself, while nothing new begins.
-        What is not said by a flag is taken from the environment, and then from opworker_NAME: VALUE
-        in $XDG_CONFIG_HOME/opcluster/config.yaml and /etc/opcluster/config.yaml.
-        Exit codes: 0 stopped or drained, 1 killed, 69 unreachable, 73 folder in use, 74 machine
-        error, 76 protocol version, 77 folder open to others, or key refused at the start or
+        A first SIGTERM or SIGINT asks what runs to stop, reports it and leaves; a second one \
+        kills. With --drain a signal before them lets what runs end by itself, while nothing new \
+        begins.
+        What is not said by a flag is taken from the environment, and then from opworker_NAME: \
+        VALUE in $XDG_CONFIG_HOME/opcluster/config.yaml and /etc/opcluster/config.yaml.
+        Exit codes: 0 stopped or drained, 1 killed, 69 unreachable, 73 folder in use, 74 machine \
+        error, 76 protocol version, 77 folder open to others, or key refused at the start or \
         removed, 78 bad configuration, keys open to others, or root without --allow-root.
         Under systemd (Type=notify) it tells when it is ready, and its loop feeds the watchdog.
         """)

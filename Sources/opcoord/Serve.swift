@@ -16,11 +16,11 @@ struct Serve: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Serve clients and workers until told to stop.",
     discussion: """
-      Prints one line on standard output when it is ready. SIGTERM and SIGINT stop it; workers keep
-      running and come back to the next coordinator on the same journal.
-      Exit codes: 0 stopped, 65 damaged journal, 70 the gate is not closed, 73 state folder in use,
-      74 disk or socket failed, 77 state or socket folder open to others, 78 bad configuration,
-      keys open to others, or root without --allow-root.
+      Prints one line on standard output when it is ready. SIGTERM and SIGINT stop it; workers \
+      keep running and come back to the next coordinator on the same journal.
+      Exit codes: 0 stopped, 65 damaged journal, 70 the gate is not closed, 73 state folder in \
+      use, 74 disk or socket failed, 77 state or socket folder open to others, 78 bad \
+      configuration, keys open to others, or root without --allow-root.
       Under systemd (Type=notify) it tells when it is ready, and its loop feeds the watchdog.
       """)
 

@@ -37,6 +37,35 @@ import Testing
     }
   }
 
+  /// A line of a help page that ends in the middle of a sentence goes on by a backslash: a terminal
+  /// breaks lines where it must, and one that ends before leaves a word alone on the next.
+  @Test func sentencesOfHelpPagesAreOneLine() throws {
+    for file in try Tree.swiftFiles() where file.path.hasPrefix("Sources/") {
+      // The margin of the help page that is being read; nil: none is.
+      var margin: Int?
+      var before = ""
+      for (number, line) in file.lines.enumerated() {
+        let text = line.drop { $0 == " " }
+        if text.hasPrefix("\"\"\"") { margin = nil }
+        if let margin, indent(line) == margin, indent(before) == margin, goesOn(text, before) {
+          Issue.record("\(file.path):\(number) ends before its sentence: '\(before)'")
+        }
+        before = String(line)
+        if line.hasSuffix("discussion: \"\"\"") { margin = indent(line) + 2 }
+      }
+    }
+  }
+
+  /// A word and a colon begin something else.
+  private func goesOn(_ text: some StringProtocol, _ before: String) -> Bool {
+    guard let last = before.last, !".:;\\".contains(last), text.first?.isLowercase == true else {
+      return false
+    }
+    return text.prefix { $0 != " " }.last != ":"
+  }
+
+  private func indent(_ line: some StringProtocol) -> Int { line.prefix { $0 == " " }.count }
+
   /// Not as the end of another word, such as `blueprint(`.
   private static func uses(_ word: String, in line: String) -> Bool {
     line.ranges(of: word).contains { range in

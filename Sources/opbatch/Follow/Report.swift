@@ -13,8 +13,8 @@ struct Report: Command {
   static let configuration = CommandConfiguration(
     abstract: "Write a report of a graph as one HTML file.",
     discussion: """
-      What ran where and how long, what failed with the end of its stderr, plots, the critical path,
-      the commands. The file has no scripts and fetches nothing: send it, or print it on A4.
+      What ran where and how long, what failed with the end of its stderr, plots, the critical \
+      path, the commands. The file has no scripts and fetches nothing: send it, or print it on A4.
 
       Examples:
         opbatch report last -o report.html

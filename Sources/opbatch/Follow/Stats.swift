@@ -12,9 +12,9 @@ struct Stats: Command {
   static let configuration = CommandConfiguration(
     abstract: "Show what a graph cost, and where its time went.",
     discussion: """
-      For each operation name: how long they ran and waited, and how much they used of what they
-      asked for. WAITED is for a limit or a worker, once nothing else stood before. CPUS and MEMORY
-      are used/asked; memory is the most that one used. The critical path is the chain of
+      For each operation name: how long they ran and waited, and how much they used of what they \
+      asked for. WAITED is for a limit or a worker, once nothing else stood before. CPUS and \
+      MEMORY are used/asked; memory is the most that one used. The critical path is the chain of \
       dependencies that ended last: to be faster, shorten it.
 
       Examples:

@@ -13,9 +13,9 @@ struct Trace: Command {
   static let configuration = CommandConfiguration(
     abstract: "Write who ran what when, for a viewer of traces.",
     discussion: """
-      Without a format it is for https://ui.perfetto.dev or chrome://tracing: a process for each
-      worker, a row for each operation that it runs at once, arrows for dependencies, and how many
-      ran and waited. otlp is the JSON of OpenTelemetry: a span for the graph, each operation and
+      Without a format it is for https://ui.perfetto.dev or chrome://tracing: a process for each \
+      worker, a row for each operation that it runs at once, arrows for dependencies, and how many \
+      ran and waited. otlp is the JSON of OpenTelemetry: a span for the graph, each operation and \
       each attempt; TRACEPARENT, where it is set, is the parent of the graph.
 
       Examples:
