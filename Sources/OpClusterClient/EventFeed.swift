@@ -54,16 +54,15 @@ final class EventFeed: EventSink {
   /// Finds a reader or queues the batch, in one step: a reader that began to wait in between would
   /// wait for ever.
   private func place(_ batch: EventBatch) -> Place {
-    state.withLock { state in
+    let count = batch.eventCount
+    return state.withLock { state in
       // Queued batches go first; then no reader waits.
       if state.batches.isEmpty, !state.waiting.isEmpty {
         return .given(state.waiting.removeFirst())
       }
-      guard state.queuedEvents + batch.eventCount <= capacity, state.ending == nil else {
-        return .refused
-      }
+      guard state.queuedEvents + count <= capacity, state.ending == nil else { return .refused }
       state.batches.append(batch)
-      state.queuedEvents += batch.eventCount
+      state.queuedEvents += count
       return .queued
     }
   }
@@ -104,8 +103,9 @@ final class EventFeed: EventSink {
     let taken = state.withLock { state -> ReplySlot<EventBatch?>.Filling? in
       if !state.batches.isEmpty {
         let batch = state.batches.removeFirst()
-        state.queuedEvents -= batch.eventCount
-        state.consumedEvents += UInt32(batch.eventCount)
+        let count = batch.eventCount
+        state.queuedEvents -= count
+        state.consumedEvents += UInt32(count)
         return .success(batch)
       }
       if let ending = state.ending {

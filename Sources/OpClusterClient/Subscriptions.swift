@@ -196,12 +196,13 @@ struct Subscriptions {
         .protocolViolation,
         "events were lost on the way: \(batch.first) were sent, \(entries[at].received) came")
     }
-    entries[at].received += UInt64(batch.eventCount)
+    let count = batch.eventCount
+    entries[at].received += UInt64(count)
     entries[at].seenLife = life
     var news = batch
     if entries[at].wish.includesOwn {
       news.runs = batch.runs.compactMap { entries[at].admit($0, hasSubmissions) }
-      entries[at].ungranted += UInt32(batch.eventCount - news.eventCount)
+      entries[at].ungranted += UInt32(count - news.eventCount)
     } else if let last = batch.runs.last {
       entries[at].seen = last.lastSequence
     }

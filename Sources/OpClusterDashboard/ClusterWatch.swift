@@ -74,6 +74,8 @@ actor ClusterWatch {
     var byGraph: [GraphID: [EventRun]] = [:]
     for run in runs {
       guard let graph = run.graph else { continue }
+      if graphs[graph] != nil { byGraph[graph, default: []].append(run) }
+      guard run.indices != nil else { continue }
       switch run.first.kind {
       case .isExecuting(true): started += Int(run.count)
       case .isFinished(let outcome):
@@ -81,7 +83,6 @@ actor ClusterWatch {
         if [.failed, .timedOut, .lost].contains(outcome) { noteFailures(run) }
       default: break
       }
-      if graphs[graph] != nil { byGraph[graph, default: []].append(run) }
     }
     rates.count(started: started, ended: ended, now: Self.seconds())
     for (graph, runs) in byGraph { await graphs[graph]?.apply(runs) }

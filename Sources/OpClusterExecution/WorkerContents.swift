@@ -290,7 +290,7 @@ extension ExecutionCore {
       giveBackReaders(of: known.digest, at: now, into: &effects)
     } else if let content = contents.wantedContent(known.digest), !known.sources.isEmpty {
       fetch(content, from: known.sources, into: &effects)
-    } else {
+    } else if contents.held[known.digest] == nil {
       contents.holders[known.digest] = known.sources
     }
   }

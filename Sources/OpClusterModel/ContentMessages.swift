@@ -20,11 +20,17 @@ public struct ContentWish: Hashable, Sendable {
   public var offset: Int64
   /// Bytes that it takes at once, 0 to `Limits.contentBytes`.
   public var credit: Int64
+  /// Whether the coordinator tells the reader of further holders: while some others read a large
+  /// content here, it may be refused as busy.
+  public var hearsOfHolders: Bool
 
-  public init(digest: ContentDigest, offset: Int64, credit: Int64) {
+  public init(
+    digest: ContentDigest, offset: Int64, credit: Int64, hearsOfHolders: Bool = false
+  ) {
     self.digest = digest
     self.offset = offset
     self.credit = credit
+    self.hearsOfHolders = hearsOfHolders
   }
 }
 

@@ -115,9 +115,10 @@ public struct EventRun: Hashable, Sendable {
   /// The part whose sequences are greater than `sequence`; nil if there is none.
   package func suffix(after sequence: UInt64) -> EventRun? {
     if sequence < first.sequence { return self }
-    let offset = sequence - first.sequence + 1
-    guard offset < count else { return nil }
-    return part(from: UInt32(offset), count: count - UInt32(offset))
+    let passed = sequence - first.sequence
+    guard count > 1, passed < UInt64(count - 1) else { return nil }
+    let offset = UInt32(passed) + 1
+    return part(from: offset, count: count - offset)
   }
 
   /// Calls `body` with each event.

@@ -103,6 +103,7 @@ public struct Scheduler: Sendable {
   var drainingStores = DrainingStores()
   /// Contents on their way to workers that cannot fetch them.
   var contentDeliveries = ContentDeliveries()
+  var largeContentReaders = LargeContentReaders()
   /// Those of them that need another way, decided at the end of the turn; empty between turns.
   var undecidedDeliveries: [ContentDeliveries.Want] = []
   var storeRotation = StoreRotation()

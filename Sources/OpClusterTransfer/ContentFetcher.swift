@@ -17,18 +17,21 @@ package final class ContentFetcher: Sendable {
   /// - Parameters:
   ///   - keys: Our own key, by which holders over TCP know us; nil: there is no TCP.
   ///   - patience: A holder that sends nothing for so long is given up, and so is a search.
+  ///   - hearsOfHolders: Whether the coordinator tells us of further holders of what we want.
   ///   - ended: Called on the fetcher's thread, once for each content that was wanted and not
   ///     dropped.
   /// - Throws: `EMFILE`, `EAGAIN` if the machine has no room for a thread.
   package init(
     into store: ContentStore, keys: KeyPair?, patience: OpClusterModel.Span = .seconds(10),
-    logger: Logger, unheardBytes: Int = Limits.unheardBytes, ended: @escaping Ended
+    hearsOfHolders: Bool = false, logger: Logger, unheardBytes: Int = Limits.unheardBytes,
+    ended: @escaping Ended
   ) throws(SystemError) {
     let orders = try Mailbox<FetcherOrder>(capacity: Self.waitingOrders)
     self.orders = orders
     thread = try startThread(name: "fetcher", takesSignals: false) {
       FetcherLoop(
-        store, keys, orders, logger, patience: patience, unheardBytes: UInt64(unheardBytes), ended
+        store, keys, orders, logger, patience: patience, hearsOfHolders: hearsOfHolders,
+        unheardBytes: UInt64(unheardBytes), ended
       ).run()
     }
   }

@@ -92,13 +92,17 @@ struct FetchPlan {
 
   /// A holder that sends nothing for so long is given up, and so is a search.
   private let patience: OpClusterModel.Span
+  /// Whether the coordinator tells of further holders.
+  private let hearsOfHolders: Bool
   private static let shortestPause = OpClusterModel.Span.milliseconds(20)
   private static let longestPause = OpClusterModel.Span.seconds(1)
   private static let shortestRest = OpClusterModel.Span.milliseconds(50)
   private static let longestRest = OpClusterModel.Span.seconds(5)
   private static let mostRestarts = 5
-  /// In the patience of a search: others are served meanwhile, and each of them comes to an end.
+  /// In patiences: for so long a search goes on while others are served, each of which comes to an
+  /// end; longer where those become holders, too.
   private static let patienceWithCrowds: Int64 = 12
+  private static let patienceWithCrowdsOfHolders: Int64 = 180
   /// Contents that one holder sends at a time.
   fileprivate static let mostActive = 64
   /// The least credit that is given, so that small pieces do not each cost a message, and the most
@@ -111,7 +115,10 @@ struct FetchPlan {
   var waitingAlarms: Int { alarms.count }
   func wants(_ digest: ContentDigest) -> Bool { fetches[digest] != nil }
 
-  init(patience: OpClusterModel.Span) { self.patience = patience }
+  init(patience: OpClusterModel.Span, hearsOfHolders: Bool = false) {
+    self.patience = patience
+    self.hearsOfHolders = hearsOfHolders
+  }
 
   mutating func takeActions() -> [Action] {
     defer { actions.removeAll(keepingCapacity: true) }
@@ -126,11 +133,13 @@ struct FetchPlan {
   mutating func want(
     _ content: StoredContent, from sources: [ContentSource], at now: Instant
   ) {
-    guard fetches[content.digest] == nil else {
-      for source in sources where fetches[content.digest]?.sources.contains(source) == false {
-        fetches[content.digest]?.sources.append(source)
-      }
-      return
+    if let known = fetches[content.digest] {
+      let new = sources.filter { !known.sources.contains($0) }
+      fetches[content.digest]?.sources += new
+      // Those before have others to serve.
+      guard known.state == .waiting, known.lastFailure == .busy, !new.isEmpty else { return }
+      fetches[content.digest]?.at = known.sources.count
+      return ask(content.digest, at: now)
     }
     fetches[content.digest] = Fetch(content: content, sources: sources)
     ask(content.digest, at: now)
@@ -266,7 +275,8 @@ struct FetchPlan {
       if holders[source]?.active.isEmpty == true { noteProgress(of: source, at: now) }
       holders[source]?.active[number] = digest
       if fetch.deadline == nil { fetches[digest]?.deadline = now + patience }
-      let wish = ContentWish(digest: digest, offset: fetch.received, credit: more)
+      let wish = ContentWish(
+        digest: digest, offset: fetch.received, credit: more, hearsOfHolders: hearsOfHolders)
       actions.append(.send(source, .wish(number: number, wish)))
     }
     holders[source]?.credit += more
@@ -384,7 +394,9 @@ struct FetchPlan {
   /// A holder serves as many as it can: whoever waits for a place does not search in vain.
   private mutating func noteBusy(_ digest: ContentDigest, at now: Instant) {
     guard let fetch = fetches[digest] else { return }
-    let until = fetch.busyUntil ?? now + patience * Self.patienceWithCrowds
+    let patiences =
+      hearsOfHolders ? Self.patienceWithCrowdsOfHolders : Self.patienceWithCrowds
+    let until = fetch.busyUntil ?? now + patience * patiences
     fetches[digest]?.busyUntil = until
     fetches[digest]?.deadline = max(fetch.deadline ?? now, min(now + patience, until))
   }

@@ -28,10 +28,11 @@ final class FetcherLoop {
 
   init(
     _ store: ContentStore, _ keys: KeyPair?, _ orders: Mailbox<FetcherOrder>, _ logger: Logger,
-    patience: OpClusterModel.Span, unheardBytes: UInt64, _ ended: @escaping ContentFetcher.Ended
+    patience: OpClusterModel.Span, hearsOfHolders: Bool, unheardBytes: UInt64,
+    _ ended: @escaping ContentFetcher.Ended
   ) {
     self.unheardBytes = unheardBytes
-    plan = FetchPlan(patience: patience)
+    plan = FetchPlan(patience: patience, hearsOfHolders: hearsOfHolders)
     self.store = store
     self.keys = keys
     self.orders = orders

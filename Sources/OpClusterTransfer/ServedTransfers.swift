@@ -54,6 +54,8 @@ struct ServedTransfers {
   private var blocked: [RoutingID] = []
   private(set) var count = 0
   private var counts: [TransferOwner: Int] = [:]
+  /// How many read each large content.
+  private var readersOfLarge: [ContentDigest: Int] = [:]
   /// The most transfers of all.
   private let most: Int
 
@@ -73,6 +75,17 @@ struct ServedTransfers {
     return count >= most || own >= Limits.transfersPerReader ? .tooMany : nil
   }
 
+  /// Whether so many read it that a further one should read it from one of these, later.
+  func isCrowded(_ content: StoredContent) -> Bool {
+    (readersOfLarge[content.digest] ?? 0) >= Limits.readersOfLargeContent
+  }
+
+  private mutating func adjustLarge(_ change: Int, _ content: StoredContent) {
+    guard content.size >= Limits.largeContentBytes else { return }
+    let readers = (readersOfLarge[content.digest] ?? 0) + change
+    readersOfLarge[content.digest] = readers > 0 ? readers : nil
+  }
+
   private mutating func adjust(_ change: Int, _ reader: ContentReader, _ connection: RoutingID) {
     count += change
     let owner = TransferOwner(reader, over: connection)
@@ -86,6 +99,7 @@ struct ServedTransfers {
     credit: Int64, at now: Instant
   ) {
     adjust(1, reader, id.connection)
+    adjustLarge(1, content.content)
     var connection = connections[id.connection] ?? Connection(reader: reader, lastActive: now)
     connection.lastActive = now
     connection.transfers[id.number] = Transfer(content: content, next: offset, credit: credit)
@@ -117,16 +131,18 @@ struct ServedTransfers {
   }
 
   mutating func end(_ id: TransferID) {
-    guard connections[id.connection]?.transfers.removeValue(forKey: id.number) != nil,
+    guard let transfer = connections[id.connection]?.transfers.removeValue(forKey: id.number),
       let reader = connections[id.connection]?.reader
     else { return }
     adjust(-1, reader, id.connection)
+    adjustLarge(-1, transfer.content.content)
     forgetIfIdle(id.connection)
   }
 
   mutating func endAll(of connection: RoutingID) {
     guard let known = connections[connection] else { return }
     adjust(-known.transfers.count, known.reader, connection)
+    for transfer in known.transfers.values { adjustLarge(-1, transfer.content.content) }
     connections[connection]?.transfers = [:]
     connections[connection]?.ready = []
     forgetIfIdle(connection)

@@ -15,6 +15,7 @@ extension ContentRequest: WireConvertible {
       proto.wish.digest = data(wish.digest.bytes)
       proto.wish.offset = wish.offset
       proto.wish.credit = wish.credit
+      proto.wish.hearsOfHolders = wish.hearsOfHolders
     case .credit(let number, let bytes):
       proto.credit = ProtoContentCredit()
       proto.credit.number = number
@@ -44,7 +45,8 @@ extension ContentRequest: WireConvertible {
         ContentWish(
           digest: try digest(wish.digest, "wish.digest"),
           offset: try contentBytes(wish.offset, "wish.offset"),
-          credit: try contentBytes(wish.credit, "wish.credit")))
+          credit: try contentBytes(wish.credit, "wish.credit"),
+          hearsOfHolders: wish.hearsOfHolders))
     case .credit(let credit):
       self = .credit(
         number: credit.number, bytes: try contentBytes(credit.bytes, "credit.bytes"))

@@ -88,6 +88,29 @@ struct FuzzReader {
     note(StageTable.frame(progress, height: 24, style))
     note("\(progress.total) \(progress.finished) \(progress.executing) \(progress.failures)")
     self.progress = progress
+    readEvents(of: structure, progress)
+  }
+
+  /// Events at the bounds of the stages, as far as numbers go, change counts and maps.
+  private mutating func readEvents(of structure: GraphStructure, _ whole: GraphProgress) {
+    var states = structure.row.counts.total <= 10_000 ? ElementStates(structure) : nil
+    let bounds = structure.stages.prefix(16).flatMap {
+      [$0.firstIndex, $0.firstIndex &+ $0.count, $0.firstIndex &+ ($0.count &- 1)]
+    }
+    for first in [0, .max] + bounds {
+      for sequence in [0, structure.lastEvent, .max - 1_000, .max] {
+        let room = min(UInt64(UInt32.max - first), UInt64.max - sequence, 999)
+        let event = Event(
+          sequence: sequence, commit: CommitIndex(1), time: .unknown,
+          subject: .operation(OperationID(graph: structure.row.graph, index: first), sequence: 1),
+          kind: .isExecuting(true))
+        let run = EventRun(first: event, count: UInt32(room) + 1)
+        var progress = whole
+        progress.apply(run)
+        states?.apply(run)
+        note("\(progress.executing)")
+      }
+    }
   }
 
   private mutating func read(_ event: Event) {

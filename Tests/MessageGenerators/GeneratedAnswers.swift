@@ -203,10 +203,12 @@ extension MessageGenerator {
       let subject: Event.Subject =
         count == 1
         ? generator.subject()
-        : .operation(OperationID(graph: generator.graph(), index: 7), sequence: generator.number())
+        : .operation(
+          OperationID(graph: generator.graph(), index: min(generator.number(), .max - count)),
+          sequence: generator.number())
       let event = Event(
-        sequence: UInt64(generator.below(1000)), commit: CommitIndex(generator.number()),
-        time: generator.wallTime(), subject: subject,
+        sequence: min(generator.number(), .max - UInt64(count)),
+        commit: CommitIndex(generator.number()), time: generator.wallTime(), subject: subject,
         kind: generator.eventKind(generator.below(Self.eventKinds)))
       return EventRun(first: event, count: count)
     }

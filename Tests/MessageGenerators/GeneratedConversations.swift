@@ -101,7 +101,9 @@ extension MessageGenerator {
     default:
       .wish(
         number: number(),
-        ContentWish(digest: content().digest, offset: content().size, credit: content().size))
+        ContentWish(
+          digest: content().digest, offset: content().size, credit: content().size,
+          hearsOfHolders: bool()))
     }
   }
 

@@ -340,7 +340,7 @@ import Testing
     let credit = [3, 20, 1_000][Int(world.below(3))]
     let wish = EventSubscription(
       number: 1, selection: Selection(graphs: .numbers([])), includesOwn: true,
-      credit: UInt32(credit))
+      takesRuns: seed % 3 > 0, credit: UInt32(credit))
     world.mayBeBusy = seed % 2 == 0
     world.connect()
     let observation = world.client.follow(wish) { heard.take($0) }

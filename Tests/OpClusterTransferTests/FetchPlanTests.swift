@@ -121,6 +121,50 @@ import Testing
     #expect(arrived == 200 && plan.count == 0)
   }
 
+  /// A holder of what is read by many refuses, and so does the next one; the third has just come.
+  @Test("Who waits for a place begins at once at a holder that comes")
+  func anotherHolder() {
+    var plan = FetchPlan(patience: .seconds(10), hearsOfHolders: true)
+    let sources = (1...4).map { ContentSource(endpoint: "tcp://holder\($0):1") }
+    let content = World.content(1, size: 100)
+    func refuse(by source: ContentSource) {
+      plan.connected(source, at: .zero)
+      var wishes = 0
+      for case .send(source, .wish(let number, let wish)) in plan.takeActions() {
+        #expect(wish.hearsOfHolders)
+        plan.refused(.busy, number: number, from: source, at: .zero)
+        wishes += 1
+      }
+      #expect(wishes == 1)
+    }
+    plan.want(content, from: [sources[0]], at: .zero)
+    refuse(by: sources[0])
+    #expect(plan.takeActions().isEmpty, "it waits")
+    plan.want(content, from: [sources[0]], at: .zero)
+    #expect(plan.takeActions().isEmpty, "of this one it has known")
+    plan.want(content, from: [sources[0], sources[1]], at: .zero)
+    refuse(by: sources[1])
+    plan.want(content, from: [sources[2], sources[3]], at: .zero)
+    refuse(by: sources[2])
+    refuse(by: sources[3])
+    // Those wait who are served in the end: much longer than others.
+    var now = Instant.zero
+    while let next = plan.nextDeadline, now < .zero + .seconds(1_000) {
+      now = next
+      plan.passTime(at: now)
+      var actions = plan.takeActions()
+      while !actions.isEmpty {
+        for action in actions {
+          if case .connect(let source) = action { plan.connected(source, at: now) }
+          guard case .send(let source, .wish(let number, _)) = action else { continue }
+          plan.refused(.busy, number: number, from: source, at: now)
+        }
+        actions = plan.takeActions()
+      }
+    }
+    #expect(plan.wants(content.digest) && now >= .zero + .seconds(1_000))
+  }
+
   @Test("Alarms do not pile up, however many contents pass through one connection")
   func alarms() {
     var plan = FetchPlan(patience: .seconds(10))

@@ -110,6 +110,34 @@ import Testing
     #expect(again?.offset == 0)
   }
 
+  @Test("A large content has few readers at a time, however they end; a small one has many")
+  func crowds() throws {
+    let (large, small) = (try open(Int(Limits.largeContentBytes)), try open(1_000))
+    var transfers = ServedTransfers()
+    for connection in 1...UInt32(Limits.readersOfLargeContent) {
+      #expect(!transfers.isCrowded(large.content))
+      for (number, content) in [(1, large), (2, small)] as [(UInt64, OpenContent)] {
+        transfers.begin(
+          id(connection, number), content, for: .local, from: 0, credit: 1, at: .zero)
+      }
+    }
+    #expect(transfers.isCrowded(large.content) && !transfers.isCrowded(small.content))
+    transfers.end(id(1, 2))
+    #expect(transfers.isCrowded(large.content))
+    transfers.end(id(1, 1))
+    transfers.end(id(1, 1))
+    #expect(!transfers.isCrowded(large.content))
+    transfers.begin(id(9), large, for: .local, from: 0, credit: 1, at: .zero)
+    #expect(transfers.isCrowded(large.content))
+    transfers.endAll(of: RoutingID(number: 9))
+    #expect(!transfers.isCrowded(large.content))
+    transfers.begin(
+      id(9), large, for: .local, from: Limits.largeContentBytes - 1, credit: 1, at: .zero)
+    #expect(transfers.isCrowded(large.content))
+    while let piece = transfers.nextPiece() { transfers.sent(piece, at: .zero) }
+    #expect(!transfers.isCrowded(large.content), "all of it has been sent")
+  }
+
   @Test("Transfers are bounded for each reader and for all; ends make room")
   func bounds() throws {
     let content = try open(10)

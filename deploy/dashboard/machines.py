@@ -10,6 +10,7 @@ worker, and the desk of somebody who has an observer's key. From the desk everyt
 import json
 import os
 import pty
+import select
 import subprocess
 import sys
 import time
@@ -155,13 +156,15 @@ def commands(graph):
     top = subprocess.Popen(
         words_at("desk", ["opbatch", "top"]), stdin=inside, stdout=inside, stderr=inside,
         env=environment("desk"))
+    STARTED.append(top)
     os.close(inside)
-    shown = b""
-    while b"node" not in shown:
-        shown += os.read(terminal, 65_536)
+    shown, end = b"", time.monotonic() + 30
+    while b"node" not in shown and time.monotonic() < end:
+        if select.select([terminal], [], [], 1)[0]:
+            shown += os.read(terminal, 65_536)
     top.terminate()
     top.wait()
-    check(True, "top shows the worker")
+    check(b"node" in shown, "top shows the worker")
     with_metrics = subprocess.run(
         ["ip", "netns", "exec", space("desk"), sys.executable, "-c",
          "import urllib.request as r; print(r.urlopen('http://10.77.0.1:9420/metrics').read().decode())"],
@@ -208,7 +211,7 @@ def pages(graph, running):
         answer = page.request.post(
             f"{base}/act/cancel", form={"graph": running}, headers={"Origin": base},
             fail_on_status_code=False)
-        check(answer.status == 403, f"a form that is made up is refused: {answer.status}")
+        check(answer.status == 403, f"a form of nobody's is refused: {answer.status}")
         browser.close()
 
 

@@ -74,7 +74,11 @@ final class RemoteBackend: ClusterBackend {
       events: { [weak self] batch in
         self?.book.take(batch.runs)
         let hasEnded = batch.runs.contains { run in
-          if case .graphFinished = run.first.kind { run.graph == graph } else { false }
+          if case .graphFinished = run.first.kind {
+            run.first.subject == .graph(graph)
+          } else {
+            false
+          }
         }
         if hasEnded { self?.forget(graph) }
       },

@@ -57,9 +57,10 @@ public struct StageIndex: Sendable {
     return index - stage.firstIndex < stage.count ? order[low - 1] : nil
   }
 
-  /// The last index of the stage at a position that `stage(of:)` has returned.
+  /// The last index of the stage at a position that `stage(of:)` has returned; no index is beyond
+  /// the last one that there can be.
   func lastIndex(of position: Int) -> UInt32 {
-    stages[position].firstIndex &+ (stages[position].count &- 1)
+    stages[position].firstIndex.saturatingAdd(stages[position].count - 1)
   }
 
   /// Returns `12/align/3`; `12/#70` for an index that the graph does not have.

@@ -86,6 +86,7 @@ extension Scheduler {
     }
     let problem = holders.problem { !workers.contains($0) || workers[$0].isDraining }
     if let problem { return problem }
+    if !largeContentReaders.isConsistent { return "readers of large contents are miscounted" }
     for (digest, staying) in drainingStores.all {
       if !staying.allSatisfy({ holders.has($0, digest) }) {
         return "workers \(staying) stay for \(digest), and some do not have it"

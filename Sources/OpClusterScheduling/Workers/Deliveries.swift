@@ -139,13 +139,7 @@ extension Scheduler {
         workers.contains(want.reader), let source = conversations[worker].store
       {
         contentDeliveries.take(.waiting(at: worker), for: want)
-        let reading = turn.orders(for: WorkerID(want.reader))
-        turn.orders[reading].orders.holders.append(
-          ContentHolders(digest: digest, sources: [source]))
-        let key = conversations[want.reader].store?.key ?? []
-        let granting = turn.orders(for: WorkerID(worker))
-        turn.orders[granting].orders.grants.append(
-          GrantOrder(digest: digest, reader: source.key.isEmpty ? [] : key))
+        tell(want.reader, that: source, of: worker, has: digest, into: &turn)
       }
     }
   }

@@ -18,6 +18,8 @@ struct HolderIndex: Sendable {
     var workers: [UInt32] = []
     /// The first so many do not stay.
     var passed = 0
+    /// Grows with each reader that is told of some.
+    var turn: UInt32 = 0
   }
 
   init(limit: Int = Limits.contentsPerWorker) { self.limit = limit }
@@ -85,6 +87,13 @@ struct HolderIndex: Sendable {
     holdersByContent.values[at].workers[to] = worker
     placesByWorker[worker]?[digest] = UInt32(to)
     return from
+  }
+
+  /// The place from which on holders are told to a reader; the next one begins behind it.
+  mutating func takeTurn(of digest: ContentDigest) -> Int {
+    guard let at = holdersByContent.index(forKey: digest) else { return 0 }
+    defer { holdersByContent.values[at].turn &+= 1 }
+    return Int(holdersByContent.values[at].turn) % holdersByContent.values[at].workers.count
   }
 
   // MARK: - Who stays

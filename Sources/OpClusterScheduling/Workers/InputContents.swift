@@ -25,6 +25,9 @@ extension Scheduler {
       noteCopy(content.digest, at: worker.number, now)
       if !isDraining { settleDraining(content.digest, into: &turn) }
       if isNew { noteDelivered(content.digest, at: worker.number, into: &turn) }
+      if content.size >= Limits.largeContentBytes {
+        tellReaders(of: content.digest, that: worker.number, into: &turn)
+      }
     }
     for digest in report.lost {
       noteLoss(digest, at: worker.number, ordersTaken: report.ordersTaken, into: &turn)
@@ -60,6 +63,7 @@ extension Scheduler {
         content, copies: copies, isNeeded: isNeeded(content.digest), turn.now)
     }
     for digest in changes.freed {
+      largeContentReaders.endLine(for: digest)
       if !isNeeded(digest) { settleDraining(digest, into: &turn) }
       if mayLeave(digest) { release(digest, except: released, into: &turn) }
     }
@@ -182,14 +186,20 @@ extension Scheduler {
     }
   }
 
-  /// Tells some of the holders of a content that somebody may read it, and returns where they are.
+  /// Tells some of the holders of a content that somebody may read it, and returns where they are:
+  /// each time from another one on, so that none has all readers. Costs these, and the holders that
+  /// it passes since they cannot be read.
   mutating func tellHolders(
     of digest: ContentDigest, that reader: [UInt8], at worker: UInt32? = nil,
     isNamed: Bool = false, except unreached: Set<String> = [], into turn: inout SchedulingTurn
   ) -> ContentHolders {
     var known = ContentHolders(digest: digest, sources: [])
-    for number in holders.workers(with: digest)
-    where isReadable(number) && known.sources.count < Limits.holdersTold {
+    let having = holders.workers(with: digest)
+    let first = holders.takeTurn(of: digest)
+    for step in having.indices {
+      if known.sources.count == Limits.holdersTold { break }
+      let number = having[(first + step) % having.count]
+      guard isReadable(number) else { continue }
       if let worker, !contentDeliveries.reaches(worker, number) { continue }
       if !unreached.isEmpty, unreached.contains(workers[number].name) { continue }
       guard var source = conversations[number].store else { continue }
@@ -220,6 +230,46 @@ extension Scheduler {
       }
       let at = turn.orders(for: worker)
       turn.orders[at].orders.holders.append(known)
+      if content.size >= Limits.largeContentBytes {
+        largeContentReaders.enterLine(worker.number, for: content.digest)
+      }
     }
+  }
+
+  /// A worker has a large content now: some of those that fetch it elsewhere, or wait for their
+  /// turn there, are told. Costs these, and each that has it or has left once.
+  private mutating func tellReaders(
+    of digest: ContentDigest, that holder: UInt32, into turn: inout SchedulingTurn
+  ) {
+    guard isReadable(holder), let source = conversations[holder].store else { return }
+    var told: [UInt32] = []
+    while told.count < Limits.readersOfLargeContent,
+      let reader = largeContentReaders.takeNext(for: digest)
+    {
+      looks += 1
+      guard workers.contains(reader), conversations[reader].peer != nil,
+        !holders.has(reader, digest)
+      else { continue }
+      told.append(reader)
+      if contentDeliveries.reaches(reader, holder) {
+        tell(reader, that: source, of: holder, has: digest, into: &turn)
+      }
+    }
+    // Further holders may come before these have it.
+    for reader in told { largeContentReaders.enterLine(reader, for: digest) }
+  }
+
+  /// Tells a reader where a content is, and its holder who may read it.
+  mutating func tell(
+    _ reader: UInt32, that source: ContentSource, of holder: UInt32, has digest: ContentDigest,
+    into turn: inout SchedulingTurn
+  ) {
+    let reading = turn.orders(for: WorkerID(reader))
+    turn.orders[reading].orders.holders.append(ContentHolders(digest: digest, sources: [source]))
+    let key = conversations[reader].store?.key ?? []
+    let granting = turn.orders(for: WorkerID(holder))
+    // A store without a key knows its readers by none.
+    turn.orders[granting].orders.grants.append(
+      GrantOrder(digest: digest, reader: source.key.isEmpty ? [] : key))
   }
 }

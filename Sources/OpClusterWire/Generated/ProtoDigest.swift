@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "1601524206 22146"
-  static let content = "1266286253 2627"
+  static let client = "1645574579 22352"
+  static let content = "3697080341 2791"
   static let journal = "891594401 8998"
   static let submission = "395783406 23933"
   static let worker = "2017944919 11301"

@@ -3029,21 +3029,23 @@ nonisolated struct ProtoEventBatch: Sendable {
   fileprivate var _events: ProtoEvents? = nil
 }
 
-/// Events in columns. What an event of some kind has besides is found in the columns of that
-/// kind, one entry for each such event, in order.
+/// Events in columns, an entry for each event, or for a run of them (`length`). What an entry of some
+/// kind has besides is found in the columns of that kind, one for each such entry, in order. All
+/// counts here are of entries.
 nonisolated struct ProtoEvents: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// One byte per event: the number of its EventKind.
+  /// One byte per entry: the number of its EventKind.
   var kinds: Data {
     get {_storage._kinds}
     set {_uniqueStorage()._kinds = newValue}
   }
 
-  /// The sequence of the first event; each of the following continues where the one before ended,
-  /// unless sequence_delta has an entry per event (the difference to the one before; the first: 0).
+  /// The sequence of the first event; each of the following continues where the entry before ended,
+  /// unless sequence_delta has one for each entry: the difference to the first sequence of the entry
+  /// before; the first: 0. After the events 10 to 13 in one entry, 20 has the difference 10.
   var firstSequence: UInt64 {
     get {_storage._firstSequence}
     set {_uniqueStorage()._firstSequence = newValue}
@@ -3054,7 +3056,7 @@ nonisolated struct ProtoEvents: @unchecked Sendable {
     set {_uniqueStorage()._sequenceDelta = newValue}
   }
 
-  /// Runs of events of the same commit and time.
+  /// Runs of entries of the same commit and time.
   var commitDelta: [Int64] {
     get {_storage._commitDelta}
     set {_uniqueStorage()._commitDelta = newValue}
@@ -3070,7 +3072,7 @@ nonisolated struct ProtoEvents: @unchecked Sendable {
     set {_uniqueStorage()._commitCount = newValue}
   }
 
-  /// Runs of events about the same kind of subject; none: all about operations.
+  /// Runs of entries about the same kind of subject; none: all about operations.
   var subject: [ProtoEventSubject] {
     get {_storage._subject}
     set {_uniqueStorage()._subject = newValue}
@@ -3081,7 +3083,7 @@ nonisolated struct ProtoEvents: @unchecked Sendable {
     set {_uniqueStorage()._subjectCount = newValue}
   }
 
-  /// The operations, and the operation's own gapless sequence of each event.
+  /// The operations, of a run the first, and the operation's own gapless sequence of each entry.
   var operations: ProtoOperations {
     get {_storage._operations ?? ProtoOperations()}
     set {_uniqueStorage()._operations = newValue}
@@ -3107,7 +3109,7 @@ nonisolated struct ProtoEvents: @unchecked Sendable {
     set {_uniqueStorage()._outcome = newValue}
   }
 
-  /// reason_count[i] events of EVENT_KIND_CANCELLED have reason[i].
+  /// reason_count[i] entries of EVENT_KIND_CANCELLED have reason[i].
   var reason: [ProtoCancelReason] {
     get {_storage._reason}
     set {_uniqueStorage()._reason = newValue}

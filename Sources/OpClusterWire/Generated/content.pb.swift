@@ -148,6 +148,10 @@ nonisolated struct ProtoContentWish: Sendable {
   /// Bytes that it takes without asking again.
   var credit: Int64 = 0
 
+  /// The coordinator tells the reader of further holders: while some others read a large content
+  /// here, it may be refused as BUSY.
+  var hearsOfHolders: Bool = false
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -479,7 +483,7 @@ nonisolated extension ProtoContentPiece: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoContentWish: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ContentWish"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}digest\0\u{1}offset\0\u{1}credit\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}digest\0\u{1}offset\0\u{1}credit\0\u{3}hears_of_holders\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -491,6 +495,7 @@ nonisolated extension ProtoContentWish: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 2: try { try decoder.decodeSingularBytesField(value: &self.digest) }()
       case 3: try { try decoder.decodeSingularSInt64Field(value: &self.offset) }()
       case 4: try { try decoder.decodeSingularSInt64Field(value: &self.credit) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self.hearsOfHolders) }()
       default: break
       }
     }
@@ -509,6 +514,9 @@ nonisolated extension ProtoContentWish: SwiftProtobuf.Message, SwiftProtobuf._Me
     if self.credit != 0 {
       try visitor.visitSingularSInt64Field(value: self.credit, fieldNumber: 4)
     }
+    if self.hearsOfHolders != false {
+      try visitor.visitSingularBoolField(value: self.hearsOfHolders, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -517,6 +525,7 @@ nonisolated extension ProtoContentWish: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.digest != rhs.digest {return false}
     if lhs.offset != rhs.offset {return false}
     if lhs.credit != rhs.credit {return false}
+    if lhs.hearsOfHolders != rhs.hearsOfHolders {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -76,7 +76,9 @@ final class WorkerStore {
       ) { content in
         _ = news.post(.gained(content))
       }
-      fetcher = try ContentFetcher(into: store, keys: keys, logger: logger) { content, failure in
+      fetcher = try ContentFetcher(
+        into: store, keys: keys, hearsOfHolders: true, logger: logger
+      ) { content, failure in
         _ = news.post(failure.map { .missed(content, $0) } ?? .gained(content))
       }
       deliveries = StoreDeliveries(from: store, keys: keys, allowance: allowance) { failed in

@@ -1,6 +1,6 @@
 // The graphs that `watch` follows: snapshots that events advance; those of many operations are
-// counted again and again instead, since events of each would cost the coordinator more than the
-// operations. The reading task writes, the painting task reads; a lock protects them.
+// counted again and again instead, since single events of each would cost the coordinator more than
+// the operations. The reading task writes, the painting task reads; a lock protects them.
 
 import OpClusterClient
 import OpClusterManifest

@@ -167,12 +167,12 @@ enum Waiter {
     let subscription = EventSubscription(
       number: 1, selection: selection.lasting(graphs), since: since)
     for try await batch in reader.connection.events(subscription) {
-      for event in batch.events {
-        guard case .isFinished(let outcome) = event.kind,
-          case .operation(let id, _) = event.subject,
-          open.remove(id) != nil
-        else { continue }
-        counts[StateWord(outcome)] += 1
+      for run in batch.runs {
+        guard case .isFinished(let outcome) = run.first.kind else { continue }
+        run.forEach { event in
+          guard case .operation(let id, _) = event.subject, open.remove(id) != nil else { return }
+          counts[StateWord(outcome)] += 1
+        }
       }
       if open.isEmpty { return Result(status: ExitStatus(counts)) }
     }

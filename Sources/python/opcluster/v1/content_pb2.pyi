@@ -79,13 +79,15 @@ class ContentStop(_message.Message):
     def __init__(self, number: _Optional[int] = ...) -> None: ...
 
 class ContentWish(_message.Message):
-    __slots__ = ["credit", "digest", "number", "offset"]
+    __slots__ = ["credit", "digest", "hears_of_holders", "number", "offset"]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
+    HEARS_OF_HOLDERS_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     credit: int
     digest: bytes
+    hears_of_holders: bool
     number: int
     offset: int
-    def __init__(self, number: _Optional[int] = ..., digest: _Optional[bytes] = ..., offset: _Optional[int] = ..., credit: _Optional[int] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., digest: _Optional[bytes] = ..., offset: _Optional[int] = ..., credit: _Optional[int] = ..., hears_of_holders: bool = ...) -> None: ...
