@@ -150,10 +150,11 @@ public enum Limits {
   /// Bytes of a content that its reader takes on their way, and those of all contents of one
   /// holder.
   public static let contentCredit: Int64 = 8 * 1024 * 1024
-  /// A content of so many bytes is large: of one holder so few workers read it at a time that each
-  /// is a holder itself soon, and the others are told of it. These are remembered.
+  /// A content of so many bytes is large: of one holder so few workers begin to read it within some
+  /// time that each is a holder itself soon, and the others are told of it. These are remembered.
   public static let largeContentBytes: Int64 = 16 * 1024 * 1024
   public static let readersOfLargeContent = 3
+  public static let timeOfFewReaders = Span.seconds(60)
   public static let readersToBeTold = 65_536
   /// Transfers that a holder has in hand, of one reader and of all.
   public static let transfersPerReader = 128

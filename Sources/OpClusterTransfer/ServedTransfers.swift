@@ -54,8 +54,8 @@ struct ServedTransfers {
   private var blocked: [RoutingID] = []
   private(set) var count = 0
   private var counts: [TransferOwner: Int] = [:]
-  /// How many read each large content.
-  private var readersOfLarge: [ContentDigest: Int] = [:]
+  /// The transfers of each large content, and when they began; oldest first.
+  private var ofLarge: [ContentDigest: [(id: TransferID, began: Instant)]] = [:]
   /// The most transfers of all.
   private let most: Int
 
@@ -75,15 +75,20 @@ struct ServedTransfers {
     return count >= most || own >= Limits.transfersPerReader ? .tooMany : nil
   }
 
-  /// Whether so many read it that a further one should read it from one of these, later.
-  func isCrowded(_ content: StoredContent) -> Bool {
-    (readersOfLarge[content.digest] ?? 0) >= Limits.readersOfLargeContent
+  /// Whether so many have begun to read it that a further one should read it from one of these,
+  /// later. Those that take long do not count: they may be slow ones.
+  func isCrowded(_ content: StoredContent, at now: Instant) -> Bool {
+    guard let readers = ofLarge[content.digest], readers.count >= Limits.readersOfLargeContent
+    else { return false }
+    return now - readers[readers.count - Limits.readersOfLargeContent].began
+      < Limits.timeOfFewReaders
   }
 
-  private mutating func adjustLarge(_ change: Int, _ content: StoredContent) {
-    guard content.size >= Limits.largeContentBytes else { return }
-    let readers = (readersOfLarge[content.digest] ?? 0) + change
-    readersOfLarge[content.digest] = readers > 0 ? readers : nil
+  /// Costs the transfers of the content, at most those of all.
+  private mutating func leaveLarge(_ id: TransferID, _ content: StoredContent) {
+    guard let at = ofLarge[content.digest]?.firstIndex(where: { $0.id == id }) else { return }
+    ofLarge[content.digest]?.remove(at: at)
+    if ofLarge[content.digest]?.isEmpty == true { ofLarge[content.digest] = nil }
   }
 
   private mutating func adjust(_ change: Int, _ reader: ContentReader, _ connection: RoutingID) {
@@ -99,7 +104,9 @@ struct ServedTransfers {
     credit: Int64, at now: Instant
   ) {
     adjust(1, reader, id.connection)
-    adjustLarge(1, content.content)
+    if content.content.size >= Limits.largeContentBytes {
+      ofLarge[content.content.digest, default: []].append((id, now))
+    }
     var connection = connections[id.connection] ?? Connection(reader: reader, lastActive: now)
     connection.lastActive = now
     connection.transfers[id.number] = Transfer(content: content, next: offset, credit: credit)
@@ -135,14 +142,16 @@ struct ServedTransfers {
       let reader = connections[id.connection]?.reader
     else { return }
     adjust(-1, reader, id.connection)
-    adjustLarge(-1, transfer.content.content)
+    leaveLarge(id, transfer.content.content)
     forgetIfIdle(id.connection)
   }
 
   mutating func endAll(of connection: RoutingID) {
     guard let known = connections[connection] else { return }
     adjust(-known.transfers.count, known.reader, connection)
-    for transfer in known.transfers.values { adjustLarge(-1, transfer.content.content) }
+    for (number, transfer) in known.transfers {
+      leaveLarge(TransferID(connection: connection, number: number), transfer.content.content)
+    }
     connections[connection]?.transfers = [:]
     connections[connection]?.ready = []
     forgetIfIdle(connection)

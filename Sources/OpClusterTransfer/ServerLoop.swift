@@ -287,7 +287,7 @@ final class ServerLoop {
     do throws(StoreError) {
       let content = try store.open(wish.digest)
       guard wish.offset <= content.content.size else { return .failed }
-      if wish.hearsOfHolders, transfers.isCrowded(content.content) { return .busy }
+      if wish.hearsOfHolders, transfers.isCrowded(content.content, at: now) { return .busy }
       transfers.begin(id, content, for: reader, from: wish.offset, credit: wish.credit, at: now)
       return nil
     } catch {
