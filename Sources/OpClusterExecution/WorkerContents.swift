@@ -24,7 +24,7 @@ struct WorkerContents: Sendable {
   private var readers: [ContentDigest: Set<SlotTicket>] = [:]
   /// What may leave the store, and may still be there.
   private var letGo: Set<ContentDigest> = []
-  /// What is to be fetched, and from whom: the holders that were named last.
+  /// What is to be fetched, and from whom: the holders that were named last first.
   private var wanted: [ContentDigest: UnreachedContent] = [:]
   /// What is waited for and cannot be fetched from anybody, with the reason for people.
   private var unreached: [ContentDigest: (content: UnreachedContent, reason: String)] = [:]
@@ -97,8 +97,9 @@ struct WorkerContents: Sendable {
   /// It is to be fetched from these holders.
   mutating func noteFetch(_ content: StoredContent, from holders: [ContentSource]) {
     if holders.isEmpty, wanted[content.digest] != nil { return }
+    let before = (wanted[content.digest]?.sources ?? []).filter { !holders.contains($0) }
     wanted[content.digest] = UnreachedContent(
-      content, from: Array(holders.prefix(Limits.holdersTold)))
+      content, from: Array((holders + before).prefix(Limits.holdersReported)))
   }
 
   /// What is fetched under this digest; nil: nothing is.

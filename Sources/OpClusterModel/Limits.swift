@@ -142,6 +142,8 @@ public enum Limits {
   public static let contentsPerWorker = 1_000_000
   /// Holders of a content that its reader is told.
   public static let holdersTold = 4
+  /// Holders of a content that a worker names which cannot connect to them.
+  public static let holdersReported = 16
   /// Bytes of a content in one message between stores.
   public static let contentPieceBytes = 256 * 1024
   /// Bytes of a content that are compared with its digest while others wait: some hundredths of a

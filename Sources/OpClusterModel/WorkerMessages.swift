@@ -245,7 +245,8 @@ public struct WorkerOrders: Hashable, Sendable {
 /// A content that cannot be fetched.
 public struct UnreachedContent: Hashable, Sendable {
   public var content: StoredContent
-  /// The holders that were named last and cannot be connected to; at most `Limits.holdersTold`.
+  /// Holders that were named and cannot be connected to, the last ones first; at most
+  /// `Limits.holdersReported`.
   public var sources: [ContentSource]
   public init(_ content: StoredContent, from sources: [ContentSource]) {
     self.content = content

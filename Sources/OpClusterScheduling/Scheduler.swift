@@ -104,6 +104,8 @@ public struct Scheduler: Sendable {
   /// Contents on their way to workers that cannot fetch them.
   var contentDeliveries = ContentDeliveries()
   var largeContentReaders = LargeContentReaders()
+  /// From so many bytes on, readers of a content are told of each new holder.
+  package var largeContentBytes = Limits.largeContentBytes
   /// Those of them that need another way, decided at the end of the turn; empty between turns.
   var undecidedDeliveries: [ContentDeliveries.Want] = []
   var storeRotation = StoreRotation()

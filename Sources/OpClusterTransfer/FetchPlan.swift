@@ -36,6 +36,10 @@ struct FetchPlan {
     var lastFailure = FetchFailure.unreachable
     /// When the search ends if the holders go on to be busy; nil: none has been.
     var busyUntil: Instant?
+    /// Whether a holder was busy since all of them have been asked.
+    var wasBusy = false
+    /// When they are asked again, if it waits.
+    var wakesAt: Instant?
     /// When the search ends if the holders go on to say that it cannot be had from them.
     var refusedUntil: Instant?
 
@@ -137,7 +141,7 @@ struct FetchPlan {
       let new = sources.filter { !known.sources.contains($0) }
       fetches[content.digest]?.sources += new
       // Those before have others to serve.
-      guard known.state == .waiting, known.lastFailure == .busy, !new.isEmpty else { return }
+      guard known.state == .waiting, known.wasBusy, !new.isEmpty else { return }
       fetches[content.digest]?.at = known.sources.count
       return ask(content.digest, at: now)
     }
@@ -213,17 +217,23 @@ struct FetchPlan {
 
   private mutating func wait(_ digest: ContentDigest, at now: Instant) {
     guard let fetch = fetches[digest] else { return }
-    let known = fetch.deadline ?? now + patience
+    var known = fetch.deadline ?? now + patience
+    // The busy one serves it in the end, whoever is out of reach besides.
+    if fetch.wasBusy, let until = fetch.busyUntil {
+      known = max(known, min(now + patience, until))
+    }
     // An order about it may still be on its way to the holder; not for long.
     let deadline = min(known, fetch.refusedUntil ?? known)
     guard now < deadline else {
       fetches[digest] = nil
-      return actions.append(.giveUp(digest, fetch.lastFailure))
+      return actions.append(.giveUp(digest, fetch.wasBusy ? .busy : fetch.lastFailure))
     }
+    let wakesAt = min(now + fetch.pause, deadline)
     fetches[digest]?.state = .waiting
     fetches[digest]?.deadline = known
     fetches[digest]?.pause = min(fetch.pause * 2, Self.longestPause)
-    alarms.insert(Alarm(at: min(now + fetch.pause, deadline), subject: .fetch(digest)))
+    fetches[digest]?.wakesAt = wakesAt
+    alarms.insert(Alarm(at: wakesAt, subject: .fetch(digest)))
   }
 
   // MARK: - Holders
@@ -352,6 +362,7 @@ struct FetchPlan {
     fetches[digest]?.deadline = now + patience
     fetches[digest]?.refusedUntil = nil
     fetches[digest]?.busyUntil = nil
+    fetches[digest]?.wasBusy = false
     fetches[digest]?.pause = Self.shortestPause
     fetches[digest]?.state = .active(
       number: number, credit: credit - Int64(count), isInLine: isInLine)
@@ -398,6 +409,7 @@ struct FetchPlan {
       hearsOfHolders ? Self.patienceWithCrowdsOfHolders : Self.patienceWithCrowds
     let until = fetch.busyUntil ?? now + patience * patiences
     fetches[digest]?.busyUntil = until
+    fetches[digest]?.wasBusy = true
     fetches[digest]?.deadline = max(fetch.deadline ?? now, min(now + patience, until))
   }
 
@@ -408,12 +420,17 @@ struct FetchPlan {
       _ = alarms.removeMin()
       switch alarm.subject {
       case .fetch(let digest):
-        guard let fetch = fetches[digest], fetch.state == .waiting,
+        // Alarms before the last one are of rounds that have ended otherwise.
+        guard let fetch = fetches[digest], fetch.state == .waiting, fetch.wakesAt == alarm.at,
           fetch.received < fetch.content.size || fetch.content.size == 0
         else { continue }
         let deadline = min(fetch.deadline ?? .distantFuture, fetch.refusedUntil ?? .distantFuture)
-        let isOver = now >= deadline
-        if isOver { wait(digest, at: now) } else { ask(digest, at: now) }
+        if now >= deadline {
+          wait(digest, at: now)
+        } else {
+          fetches[digest]?.wasBusy = false
+          ask(digest, at: now)
+        }
       case .holder(let source): look(at: source, now)
       }
     }

@@ -54,7 +54,8 @@ struct ServedTransfers {
   private var blocked: [RoutingID] = []
   private(set) var count = 0
   private var counts: [TransferOwner: Int] = [:]
-  /// The transfers of each large content, and when they began; oldest first.
+  /// The transfers of each large content to those who become holders, and when they began; oldest
+  /// first.
   private var ofLarge: [ContentDigest: [(id: TransferID, began: Instant)]] = [:]
   /// The most transfers of all.
   private let most: Int
@@ -77,9 +78,10 @@ struct ServedTransfers {
 
   /// Whether so many have begun to read it that a further one should read it from one of these,
   /// later. Those that take long do not count: they may be slow ones.
-  func isCrowded(_ content: StoredContent, at now: Instant) -> Bool {
-    guard let readers = ofLarge[content.digest], readers.count >= Limits.readersOfLargeContent
-    else { return false }
+  func isCrowded(_ digest: ContentDigest, at now: Instant) -> Bool {
+    guard let readers = ofLarge[digest], readers.count >= Limits.readersOfLargeContent else {
+      return false
+    }
     return now - readers[readers.count - Limits.readersOfLargeContent].began
       < Limits.timeOfFewReaders
   }
@@ -99,12 +101,14 @@ struct ServedTransfers {
   }
 
   /// Begins a transfer; the position must lie in the content, or at its end.
+  ///
+  /// - Parameter becomesHolder: Others can read from the reader what it has read.
   mutating func begin(
     _ id: TransferID, _ content: OpenContent, for reader: ContentReader, from offset: Int64,
-    credit: Int64, at now: Instant
+    credit: Int64, becomesHolder: Bool = false, at now: Instant
   ) {
     adjust(1, reader, id.connection)
-    if content.content.size >= Limits.largeContentBytes {
+    if becomesHolder, content.content.size >= Limits.largeContentBytes {
       ofLarge[content.content.digest, default: []].append((id, now))
     }
     var connection = connections[id.connection] ?? Connection(reader: reader, lastActive: now)

@@ -284,11 +284,16 @@ final class ServerLoop {
     case nil: break
     }
     guard grants.allows(reader, wish.digest, at: now) else { return .notGranted }
+    // Who has a part of it goes on.
+    if wish.hearsOfHolders, wish.offset == 0, transfers.isCrowded(wish.digest, at: now) {
+      return .busy
+    }
     do throws(StoreError) {
       let content = try store.open(wish.digest)
       guard wish.offset <= content.content.size else { return .failed }
-      if wish.hearsOfHolders, transfers.isCrowded(content.content, at: now) { return .busy }
-      transfers.begin(id, content, for: reader, from: wish.offset, credit: wish.credit, at: now)
+      transfers.begin(
+        id, content, for: reader, from: wish.offset, credit: wish.credit,
+        becomesHolder: wish.hearsOfHolders, at: now)
       return nil
     } catch {
       switch error {

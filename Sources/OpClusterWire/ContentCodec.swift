@@ -177,7 +177,7 @@ extension ProtoContentHolders {
     var next = 0
     var holders: [ContentHolders] = []
     for (digest, own) in zip(all, count) {
-      try checkCount(Int(own), Limits.holdersTold, "holders.count")
+      try checkCount(Int(own), Limits.holdersReported, "holders.count")
       guard Int(own) <= source.count - next else {
         throw WireError("holders.count", .unequalColumns)
       }

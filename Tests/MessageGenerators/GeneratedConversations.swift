@@ -37,7 +37,7 @@ extension MessageGenerator {
       report.lost = many { $0.content().digest }
       report.unreached = many { generator in
         UnreachedContent(
-          generator.content(), from: generator.many(Limits.holdersTold) { $0.source() })
+          generator.content(), from: generator.many(Limits.holdersReported) { $0.source() })
       }
       report.undelivered = many { generator in
         FailedDelivery(

@@ -1,9 +1,10 @@
 // Contents of other stores: an attempt starts when all that its inputs name is there.
 
 import Citations
-import OpClusterExecution
 import OpClusterModel
 import Testing
+
+@testable import OpClusterExecution
 
 @Suite(.checks("S137", "S140")) struct ContentsTests {
   private static func content(_ number: UInt8, size: Int64) throws -> StoredContent {
@@ -117,6 +118,33 @@ import Testing
     rig.order(acknowledged: 3)
     #expect(rig.core.counts.assigned == 0)
     #expect(rig.core.counts.unacknowledged == 0)
+  }
+
+  /// All holders that were named are said to be out of reach, the last ones first: the coordinator
+  /// would go on with those that it does not hear of.
+  @Test(.checks("S154")) func whoCannotBeReached() throws {
+    let content = try Self.content(1, size: 10)
+    let sources = (0..<Limits.holdersReported + 4).map {
+      ContentSource(endpoint: "tcp://holder\($0):1")
+    }
+    var contents = WorkerContents()
+    contents.begin(areTold: true)
+    contents.noteFetch(content, from: Array(sources[0...3]))
+    contents.noteFetch(content, from: [sources[4], sources[1]])
+    contents.noteFetch(content, from: [])
+    contents.addUnreached(content, "they cannot be reached")
+    let conversation = Conversation(
+      epoch: Epoch(1), session: WorkerSession(1), increment: 1)
+    var report = WorkerReport(conversation: conversation, number: 1)
+    contents.tell(&report)
+    let named = [4, 1, 0, 2, 3].map { sources[$0] }
+    #expect(report.unreached == [UnreachedContent(content, from: named)])
+    for source in sources { contents.noteFetch(content, from: [source]) }
+    contents.endUnreached(content.digest)
+    contents.addUnreached(content, "they cannot be reached")
+    contents.tell(&report)
+    let last = Array(sources.reversed().prefix(Limits.holdersReported))
+    #expect(report.unreached == [UnreachedContent(content, from: last)])
   }
 
   /// Who waits for what cannot be reached goes on waiting, until the coordinator has had it brought

@@ -165,6 +165,53 @@ import Testing
     #expect(plan.wants(content.digest) && now >= .zero + .seconds(1_000))
   }
 
+  /// One holder is busy, the other one out of reach: the first serves it after a while. However
+  /// often further holders are told meanwhile that are busy as well, it does not ask more often.
+  @Test("A holder out of reach does not end the wait for a busy one", arguments: [0, 5])
+  func busyAndOutOfReach(told: Int) {
+    var plan = FetchPlan(patience: .seconds(10), hearsOfHolders: true)
+    let (busy, gone) = (
+      ContentSource(endpoint: "tcp://busy:1"), ContentSource(endpoint: "tcp://gone:1")
+    )
+    let content = World.content(1, size: 100)
+    var (now, wishes, isGiven) = (Instant.zero, 0, false)
+    func obey() {
+      var actions = plan.takeActions()
+      while !actions.isEmpty {
+        for action in actions {
+          switch action {
+          case .connect(let source) where source != gone: plan.connected(source, at: now)
+          case .send(let source, .wish(let number, _)):
+            if source == busy { wishes += 1 }
+            guard source == busy, now >= .zero + .seconds(100) else {
+              plan.refused(.busy, number: number, from: source, at: now)
+              continue
+            }
+            isGiven = plan.take(piece: 100, at: 0, number: number, from: source, at: now)
+              == .last(content.digest)
+          case .giveUp: Issue.record("given up after \((now - .zero).wholeSeconds) s")
+          case .connect, .close, .send: break
+          }
+        }
+        actions = plan.takeActions()
+      }
+    }
+    plan.want(content, from: [busy, gone], at: now)
+    obey()
+    for number in 0..<told {
+      plan.want(content, from: [ContentSource(endpoint: "tcp://x\(number):1")], at: now)
+      obey()
+    }
+    while !isGiven, let next = plan.nextDeadline, next < .zero + .seconds(300) {
+      now = max(now, next)
+      plan.passTime(at: now)
+      obey()
+    }
+    #expect(isGiven && plan.wants(content.digest))
+    // No more than once a second, after some at the start.
+    #expect(wishes < 120, "\(wishes) wishes")
+  }
+
   @Test("Alarms do not pile up, however many contents pass through one connection")
   func alarms() {
     var plan = FetchPlan(patience: .seconds(10))

@@ -68,6 +68,33 @@ import Testing
     #expect(reader.fetch(content, from: [holder]) == nil)
   }
 
+  @Test("Of a large content few begin at a time who become holders; who goes on, and clients, do")
+  func crowds() throws {
+    let holder = try Holder(hasKeys: false)
+    let content = try holder.store.add(someBytes(Int(Limits.largeContentBytes)))
+    holder.grant([content], to: try Reader(hasKeys: false))
+    let rude = try Rude(holder)
+    let most = UInt64(Limits.readersOfLargeContent)
+    func ask(_ number: UInt64, from offset: Int64 = 0, hearsOfHolders: Bool = true) {
+      let wish = ContentWish(
+        digest: content.digest, offset: offset, credit: 1, hearsOfHolders: hearsOfHolders)
+      rude.send(Wire.encode(ContentRequest.wish(number: number, wish)))
+    }
+    func isServed(_ number: UInt64) -> Bool {
+      if case .piece(number, _, _) = rude.answer() { true } else { false }
+    }
+    for number in 1...most {
+      ask(number)
+      #expect(isServed(number))
+    }
+    ask(most + 1)
+    #expect(rude.answer() == .refused(number: most + 1, .busy))
+    ask(most + 2, from: 5)
+    #expect(isServed(most + 2))
+    ask(most + 3, hearsOfHolders: false)
+    #expect(isServed(most + 3))
+  }
+
   @Test("A message that never ends is cut; others go on", .checks("G33", "A4"))
   func unendedMessage() throws {
     let holder = try Holder(unheardBytes: 64 << 10)

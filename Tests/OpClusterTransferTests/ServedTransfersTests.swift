@@ -115,30 +115,34 @@ import Testing
     let (large, small) = (try open(Int(Limits.largeContentBytes)), try open(1_000))
     var transfers = ServedTransfers()
     for connection in 1...UInt32(Limits.readersOfLargeContent) {
-      #expect(!transfers.isCrowded(large.content, at: .zero))
+      #expect(!transfers.isCrowded(large.content.digest, at: .zero))
       for (number, content) in [(1, large), (2, small)] as [(UInt64, OpenContent)] {
         transfers.begin(
-          id(connection, number), content, for: .local, from: 0, credit: 1, at: .zero)
+          id(connection, number), content, for: .local, from: 0, credit: 1, becomesHolder: true,
+          at: .zero)
       }
     }
-    #expect(transfers.isCrowded(large.content, at: .zero))
-    #expect(!transfers.isCrowded(small.content, at: .zero))
+    #expect(transfers.isCrowded(large.content.digest, at: .zero))
+    #expect(!transfers.isCrowded(small.content.digest, at: .zero))
+    // A client has a place besides, and takes none from them.
+    transfers.begin(id(8), large, for: .local, from: 0, credit: 1, at: .zero)
     // They may be slow ones: others must not wait for them.
-    #expect(!transfers.isCrowded(large.content, at: .zero + Limits.timeOfFewReaders))
+    #expect(!transfers.isCrowded(large.content.digest, at: .zero + Limits.timeOfFewReaders))
     transfers.end(id(1, 2))
-    #expect(transfers.isCrowded(large.content, at: .zero))
+    #expect(transfers.isCrowded(large.content.digest, at: .zero))
     transfers.end(id(1, 1))
     transfers.end(id(1, 1))
-    #expect(!transfers.isCrowded(large.content, at: .zero))
-    transfers.begin(id(9), large, for: .local, from: 0, credit: 1, at: .zero)
-    #expect(transfers.isCrowded(large.content, at: .zero))
+    #expect(!transfers.isCrowded(large.content.digest, at: .zero), "the client is none of them")
+    transfers.begin(id(9), large, for: .local, from: 0, credit: 1, becomesHolder: true, at: .zero)
+    #expect(transfers.isCrowded(large.content.digest, at: .zero))
     transfers.endAll(of: RoutingID(number: 9))
-    #expect(!transfers.isCrowded(large.content, at: .zero))
+    #expect(!transfers.isCrowded(large.content.digest, at: .zero))
     transfers.begin(
-      id(9), large, for: .local, from: Limits.largeContentBytes - 1, credit: 1, at: .zero)
-    #expect(transfers.isCrowded(large.content, at: .zero))
+      id(9), large, for: .local, from: Limits.largeContentBytes - 1, credit: 1,
+      becomesHolder: true, at: .zero)
+    #expect(transfers.isCrowded(large.content.digest, at: .zero))
     while let piece = transfers.nextPiece() { transfers.sent(piece, at: .zero) }
-    #expect(!transfers.isCrowded(large.content, at: .zero), "all of it has been sent")
+    #expect(!transfers.isCrowded(large.content.digest, at: .zero), "all of it has been sent")
   }
 
   @Test("Transfers are bounded for each reader and for all; ends make room")

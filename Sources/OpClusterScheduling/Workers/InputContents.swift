@@ -25,7 +25,7 @@ extension Scheduler {
       noteCopy(content.digest, at: worker.number, now)
       if !isDraining { settleDraining(content.digest, into: &turn) }
       if isNew { noteDelivered(content.digest, at: worker.number, into: &turn) }
-      if content.size >= Limits.largeContentBytes {
+      if content.size >= largeContentBytes {
         tellReaders(of: content.digest, that: worker.number, into: &turn)
       }
     }
@@ -230,7 +230,7 @@ extension Scheduler {
       }
       let at = turn.orders(for: worker)
       turn.orders[at].orders.holders.append(known)
-      if content.size >= Limits.largeContentBytes {
+      if content.size >= largeContentBytes, state.pins.contains(content.digest) {
         largeContentReaders.enterLine(worker.number, for: content.digest)
       }
     }
@@ -247,16 +247,24 @@ extension Scheduler {
       let reader = largeContentReaders.takeNext(for: digest)
     {
       looks += 1
-      guard workers.contains(reader), conversations[reader].peer != nil,
-        !holders.has(reader, digest)
-      else { continue }
+      guard mayFetch(digest, at: reader) else { continue }
       told.append(reader)
-      if contentDeliveries.reaches(reader, holder) {
+      // What is brought to it comes from where it was told, or otherwise.
+      let want = ContentDeliveries.Want(digest: digest, reader: reader)
+      if contentDeliveries.reaches(reader, holder), contentDeliveries.deliveries[want] == nil {
         tell(reader, that: source, of: holder, has: digest, into: &turn)
       }
     }
     // Further holders may come before these have it.
     for reader in told { largeContentReaders.enterLine(reader, for: digest) }
+  }
+
+  /// Whether a worker has not got a content, and something that waits for contents.
+  private func mayFetch(_ digest: ContentDigest, at worker: UInt32) -> Bool {
+    guard workers.contains(worker), conversations[worker].peer != nil, !holders.has(worker, digest)
+    else { return false }
+    return workers[worker].assigned > 0
+      || contentCopies.copies(of: digest).keys.contains { $0.worker == worker }
   }
 
   /// Tells a reader where a content is, and its holder who may read it.

@@ -149,6 +149,8 @@ struct Disk: Sendable {
     try verify()
     var scheduler = Scheduler(
       timing: timing, pageBits: pageBits, share: share)
+    // Contents of the simulation are small.
+    scheduler.largeContentBytes = 50
     if let snapshot {
       scheduler.restore(try Disk.decode(snapshot, snapshotCommit), commit: snapshotCommit)
     }
