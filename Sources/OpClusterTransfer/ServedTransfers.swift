@@ -37,6 +37,12 @@ struct ServedTransfers {
     var isInLine = false
   }
 
+  private struct LargeTransfer {
+    var id: TransferID
+    var owner: TransferOwner
+    var began: Instant
+  }
+
   /// The piece to send next.
   struct Piece {
     var transfer: TransferID
@@ -56,7 +62,7 @@ struct ServedTransfers {
   private var counts: [TransferOwner: Int] = [:]
   /// The transfers of each large content to those who become holders, and when they began; oldest
   /// first.
-  private var ofLarge: [ContentDigest: [(id: TransferID, began: Instant)]] = [:]
+  private var ofLarge: [ContentDigest: [LargeTransfer]] = [:]
   /// The most transfers of all.
   private let most: Int
 
@@ -86,6 +92,15 @@ struct ServedTransfers {
       < Limits.timeOfFewReaders
   }
 
+  /// A reader counts once, however often it asks: one that means ill has one of the places. Costs
+  /// the transfers of the content, at most those of all.
+  private mutating func enterLarge(
+    _ id: TransferID, _ digest: ContentDigest, _ owner: TransferOwner, at now: Instant
+  ) {
+    if ofLarge[digest]?.contains(where: { $0.owner == owner }) == true { return }
+    ofLarge[digest, default: []].append(LargeTransfer(id: id, owner: owner, began: now))
+  }
+
   /// Costs the transfers of the content, at most those of all.
   private mutating func leaveLarge(_ id: TransferID, _ content: StoredContent) {
     guard let at = ofLarge[content.digest]?.firstIndex(where: { $0.id == id }) else { return }
@@ -109,7 +124,7 @@ struct ServedTransfers {
   ) {
     adjust(1, reader, id.connection)
     if becomesHolder, content.content.size >= Limits.largeContentBytes {
-      ofLarge[content.content.digest, default: []].append((id, now))
+      enterLarge(id, content.content.digest, TransferOwner(reader, over: id.connection), at: now)
     }
     var connection = connections[id.connection] ?? Connection(reader: reader, lastActive: now)
     connection.lastActive = now

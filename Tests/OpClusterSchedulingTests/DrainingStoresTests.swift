@@ -32,6 +32,23 @@ import Testing
     }
   }
 
+  /// Each is left at worker `a` by a graph of its own, whose reader is held.
+  private static func madeByGraphs(
+    _ count: UInt8, _ world: inout World
+  ) throws -> [StoredContent] {
+    let contents = try (0..<count).map { try ContentTests.content($0) }
+    var graph = ContentTests.submission()
+    graph.templates[1].isHeld = true
+    for content in contents {
+      world.ask(.submit(graph))
+      let made = operation(UInt32(content.digest.bytes[0]) + 1, 0)
+      world.start(0, made)
+      world.end(0, made, ContentTests.result(content))
+      world.report(0)
+    }
+    return contents
+  }
+
   private func said(_ world: World) -> Bool { world.workers[0].wasToldToDrain }
 
   /// It leaves when another worker says that it has it.
@@ -353,16 +370,7 @@ import Testing
     let (count, shared) = (200, 100)
     var world = ContentTests.world(["a"] + (1..<count).map { "w\($0)" } + ["spare"])
     world.invariantChecks = .never
-    let contents = try (0..<UInt8(shared)).map { try ContentTests.content($0) }
-    var graph = ContentTests.submission()
-    graph.templates[1].isHeld = true
-    for content in contents {
-      world.ask(.submit(graph))
-      let made = operation(UInt32(content.digest.bytes[0]) + 1, 0)
-      world.start(0, made)
-      world.end(0, made, ContentTests.result(content))
-      world.report(0)
-    }
+    let contents = try Self.madeByGraphs(UInt8(shared), &world)
     for at in 0..<count {
       world.workers[at].held = contents
       world.report(at)
@@ -400,16 +408,7 @@ import Testing
     let (count, shared) = (200, 100)
     var world = ContentTests.world(["a"] + (1..<count).map { "w\($0)" } + ["last", "spare"])
     world.invariantChecks = .never
-    let contents = try (0..<UInt8(shared)).map { try ContentTests.content($0) }
-    var graph = ContentTests.submission()
-    graph.templates[1].isHeld = true
-    for content in contents {
-      world.ask(.submit(graph))
-      let made = operation(UInt32(content.digest.bytes[0]) + 1, 0)
-      world.start(0, made)
-      world.end(0, made, ContentTests.result(content))
-      world.report(0)
-    }
+    let contents = try Self.madeByGraphs(UInt8(shared), &world)
     for at in 0...count {
       world.workers[at].held = contents
       world.report(at)

@@ -73,8 +73,9 @@ import Testing
     let holder = try Holder(hasKeys: false)
     let content = try holder.store.add(someBytes(Int(Limits.largeContentBytes)))
     holder.grant([content], to: try Reader(hasKeys: false))
-    let rude = try Rude(holder)
     let most = UInt64(Limits.readersOfLargeContent)
+    let others = try (1...most).map { _ in try Rude(holder) }
+    var rude = others[0]
     func ask(_ number: UInt64, from offset: Int64 = 0, hearsOfHolders: Bool = true) {
       let wish = ContentWish(
         digest: content.digest, offset: offset, credit: 1, hearsOfHolders: hearsOfHolders)
@@ -83,10 +84,12 @@ import Testing
     func isServed(_ number: UInt64) -> Bool {
       if case .piece(number, _, _) = rude.answer() { true } else { false }
     }
-    for number in 1...most {
+    for (number, other) in zip(1...most, others) {
+      rude = other
       ask(number)
       #expect(isServed(number))
     }
+    rude = try Rude(holder)
     ask(most + 1)
     #expect(rude.answer() == .refused(number: most + 1, .busy))
     ask(most + 2, from: 5)

@@ -124,6 +124,13 @@ import Testing
     }
     #expect(transfers.isCrowded(large.content.digest, at: .zero))
     #expect(!transfers.isCrowded(small.content.digest, at: .zero))
+    // Whoever asks again takes no second place.
+    for number in 10...20 as ClosedRange<UInt64> {
+      transfers.begin(
+        id(1, number), large, for: .local, from: 0, credit: 1, becomesHolder: true,
+        at: .zero + Limits.timeOfFewReaders)
+    }
+    #expect(!transfers.isCrowded(large.content.digest, at: .zero + Limits.timeOfFewReaders))
     // A client has a place besides, and takes none from them.
     transfers.begin(id(8), large, for: .local, from: 0, credit: 1, at: .zero)
     // They may be slow ones: others must not wait for them.
