@@ -80,6 +80,10 @@ final class ContentDownloads: Sendable {
     }
   }
 
+  func path(of content: StoredContent) -> String? {
+    has(content) ? store.path(of: content.digest) : nil
+  }
+
   func has(_ content: StoredContent) -> Bool { store.has(content.digest) }
 
   /// Makes a fetched content a file of its own, which appears as a whole. Ends when the task is

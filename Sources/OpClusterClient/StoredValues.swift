@@ -22,6 +22,12 @@ extension ClusterConnection {
     return fetched
   }
 
+  /// Where the bytes of a content are that ``data(of:)`` has fetched, as long as this connection is
+  /// open; nil: it has not.
+  public func path(of content: StoredContent) -> String? {
+    (try? downloads())?.path(of: content)
+  }
+
   /// Writes a content that an output names to a file. It is fetched as by ``data(of:)``, into the
   /// folder of the file, and appears there as a whole; if it does not, what was there is as it was.
   ///

@@ -243,7 +243,7 @@ extension LocalCluster {
       graphName: template.graphName,
       index: template.isArray ? template.indexRuns.number(ofElement: element) : nil,
       queueName: ready.queueName ?? template.queueName, inputs: ready.inputs, home: .local(self),
-      scratch: .temporary, contents: OperationContents { [values] in values.find($0) },
+      scratch: .temporary, contents: values.contents, fileStore: values.files,
       // The context keeps the cluster alive in any case, as its home.
       onProgress: { [self] fraction, text in
         post(.progress(attempt, fraction: fraction, text: text))
@@ -276,7 +276,7 @@ extension LocalCluster {
       run.begin(on: runner)
       let registry = registry.withLock { $0 }
       let result = keepingValue(
-        of: await registry.run(run.type, argument: run.argument, context: run.context))
+        of: await registry.run(run.type, argument: run.argument, context: run.context), run.context)
       tellError(of: run.context, result)
       run.end()
       running.remove(run)
@@ -300,7 +300,7 @@ extension LocalCluster {
       let began = MonotonicClock.now()
       let registry = registry.withLock { $0 }
       let result = keepingValue(
-        of: await registry.run(run.type, argument: run.argument, context: run.context))
+        of: await registry.run(run.type, argument: run.argument, context: run.context), run.context)
       tellError(of: run.context, result)
       run.end()
       running.remove(run)

@@ -103,9 +103,15 @@ public final class LocalCluster: Sendable {
   /// The bytes of a value that is too large for a message; nil: it has been dropped.
   public func value(of content: StoredContent) -> Data? { values.find(content.digest) }
 
-  /// The result with a large value among the values.
-  func keepingValue(of result: AttemptResult) -> AttemptResult {
-    result.fittingMessages { [values] in values.keep($0) }.result
+  /// Where the bytes of a file are; nil: it is a value, or has been dropped.
+  public func path(of content: StoredContent) -> String? { values.path(of: content.digest) }
+
+  /// The result with a large value among the values. What the operation has left among them goes
+  /// if it came to nothing.
+  func keepingValue(of result: AttemptResult, _ context: OperationContext) -> AttemptResult {
+    let result = result.fittingMessages { [values] in values.keep($0) }.result
+    if !result.isSuccess { values.drop(context.keptFiles.map(\.digest)) }
+    return result
   }
 
   /// The types that the worker announces.

@@ -70,6 +70,26 @@ final class LocalValues: Sendable {
 
   func find(_ digest: ContentDigest) -> Data? { state.withLock { $0.values[digest]?.bytes } }
 
+  /// The path of a file; nil: it is none, or has been dropped.
+  func path(of digest: ContentDigest) -> String? { state.withLock { $0.values[digest]?.path } }
+
+  /// The values as operations of this process read them.
+  var contents: OperationContents {
+    OperationContents({ [self] in find($0) }, at: { [self] in path(of: $0) })
+  }
+
+  /// Takes the files of operations of this process.
+  var files: OperationFileStore { forAttempts.files }
+
+  /// Lets go what nobody has heard of.
+  func drop(_ digests: [ContentDigest]) {
+    if digests.isEmpty { return }
+    let paths = state.withLock { state in
+      digests.compactMap { state.values.removeValue(forKey: $0)?.path }
+    }
+    for path in paths { Folders.removeFile(path) }
+  }
+
   /// The values as processes of their own use them: through files.
   var forAttempts: AttemptStore {
     let store = AttemptStore(

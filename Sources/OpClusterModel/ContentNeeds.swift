@@ -12,22 +12,10 @@ extension InputFile {
   package func isOf(_ input: DependencyInput) -> Bool { operation == input.name }
 }
 
-extension [InputFile] {
-  /// Leaves in outputs only the files that are read of them.
-  package func narrow(_ inputs: inout ArraySlice<DependencyInput>) {
-    var names: [String: [[UInt8]]] = [:]
-    for file in self { names[file.operation, default: []].append(Array<UInt8>(file.file.utf8)) }
-    for at in inputs.indices {
-      guard let output = inputs[at].output else { continue }
-      inputs[at].output = OperationOutput.narrowed(
-        output, toFiles: names[inputs[at].name] ?? [])
-    }
-  }
-}
-
 /// Which contents of its inputs an operation reads.
 package struct ContentNeeds: Hashable, Sendable {
-  /// Values of registered types. Commands read their fields alone, which are with the output.
+  /// Values of registered types, with the files that are parts of them. Commands read their fields
+  /// alone, which are with the output.
   package var values: Bool
   package var files: [InputFile]
 
@@ -45,6 +33,19 @@ package struct ContentNeeds: Hashable, Sendable {
   }
 
   package var isEmpty: Bool { !values && files.isEmpty }
+
+  /// Leaves in outputs only the files that are read of them.
+  package func narrow(_ inputs: inout ArraySlice<DependencyInput>) {
+    var names: [String: [[UInt8]]] = [:]
+    for file in files { names[file.operation, default: []].append(Array<UInt8>(file.file.utf8)) }
+    for at in inputs.indices {
+      guard let output = inputs[at].output, !(values && OperationOutput.isTyped(output)) else {
+        continue
+      }
+      inputs[at].output = OperationOutput.narrowed(
+        output, toFiles: names[inputs[at].name] ?? [])
+    }
+  }
 }
 
 extension OperationTemplate {
@@ -62,8 +63,9 @@ extension DependencyInput {
     guard let output, !needs.isEmpty else { return [] }
     let files = needs.files.filter { $0.isOf(self) }.map { Array($0.file.utf8) }
     if files.isEmpty, !needs.values { return [] }
-    return OperationOutput.contents(of: output) { name in
-      name.isEmpty ? needs.values : files.contains { $0.elementsEqual(name) }
+    return OperationOutput.contents(of: output) { name, isOfValue in
+      if needs.values, name.isEmpty || isOfValue { return true }
+      return files.contains { $0.elementsEqual(name) }
     }
   }
 }

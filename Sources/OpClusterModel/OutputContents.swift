@@ -5,27 +5,38 @@ extension OperationOutput {
   /// The contents that an encoded output names (field 5 of `Outputs`), in order; none if it cannot
   /// be read, which its reader is told later. Costs the fields of the output.
   package static func contents(of encoded: [UInt8]) -> [StoredContent] {
-    contents(of: encoded) { _ in true }
+    contents(of: encoded) { _, _ in true }
   }
 
-  /// Those whose output files have such names (empty: a value), as the bytes of the encoding.
+  /// Those that are wanted: by the name of the output file (empty: a value), as the bytes of the
+  /// encoding, and whether it is a part of a typed value.
   static func contents(
-    of encoded: [UInt8], where isNamed: (ArraySlice<UInt8>) -> Bool
+    of encoded: [UInt8], where isWanted: (ArraySlice<UInt8>, _ isOfValue: Bool) -> Bool
   ) -> [StoredContent] {
     // Each is at least as long as its digest.
     if encoded.count < ContentDigest.byteCount { return [] }
     var fields = FieldWalk(encoded[...])
-    var found: [StoredContent] = []
-    var count = 0
+    var found: [(content: StoredContent, file: ArraySlice<UInt8>)] = []
+    var isTyped = false
     while let field = fields.next() {
+      if field.number == 3 { isTyped = field.bytes?.isEmpty == false }
       guard field.number == 5, let bytes = field.bytes else { continue }
-      count += 1
-      guard count <= Limits.contentsPerOutput, let (content, file) = content(bytes) else {
-        return []
-      }
-      if isNamed(file) { found.append(content) }
+      guard found.count < Limits.contentsPerOutput, let one = content(bytes) else { return [] }
+      found.append(one)
     }
-    return fields.isWhole ? found : []
+    guard fields.isWhole else { return [] }
+    return found.compactMap { isWanted($0.file, isTyped) ? $0.content : nil }
+  }
+
+  /// Whether it is a typed value: its files are parts of it.
+  package static func isTyped(_ encoded: [UInt8]) -> Bool {
+    var fields = FieldWalk(encoded[...])
+    while let field = fields.next() {
+      // Fields come in the order of their numbers; any other order is no encoding of ours.
+      if field.number == 3 { return field.bytes?.isEmpty == false }
+      if field.number > 3 { return false }
+    }
+    return false
   }
 
   /// The encoding without the files of other names than these: a reader of one file of many is not

@@ -38,6 +38,7 @@ public final class OperationContext: Sendable {
   let contents: OperationContents
   private let baseLogger: Logger?
   private let scratch: OperationScratch
+  private let fileStore: OperationFileStore
   private let onProgress: @Sendable (Double, String) -> Void
   private let flag = Atomic<Bool>(false)
   private let state = Mutex(State())
@@ -47,6 +48,8 @@ public final class OperationContext: Sendable {
     var folder: String?
     var hasEnded = false
     var thrown: (any Error)?
+    /// Files of its output, also of one that came to nothing.
+    var kept: [StoredContent] = []
     /// The inputs' outputs, decoded at the first request by type.
     var opened: [OperationOutput?]?
   }
@@ -55,6 +58,7 @@ public final class OperationContext: Sendable {
   /// - Parameters:
   ///   - inputs: The outputs of its direct dependencies, in order of addition.
   ///   - contents: Finds values of the inputs that lie in a store.
+  ///   - fileStore: Takes the files of its output.
   ///   - logger: Gets the metadata `graph`, `operation` and `run`; nil: a logger labelled
   ///     `opcluster.operation`, made on demand.
   ///   - onProgress: 0…1 and a text; called on the operation's thread for each report.
@@ -63,7 +67,7 @@ public final class OperationContext: Sendable {
     index: UInt32? = nil, queueName: String = "", inputs: [DependencyInput] = [],
     gpus: [String] = [], home: OperationHome = .none, logger: Logger? = nil,
     scratch: OperationScratch = .none, contents: OperationContents = .none,
-    traceParent: TraceParent? = nil,
+    fileStore: OperationFileStore = .none, traceParent: TraceParent? = nil,
     onProgress: @escaping @Sendable (Double, String) -> Void = { _, _ in }
   ) {
     self.attempt = attempt
@@ -79,6 +83,7 @@ public final class OperationContext: Sendable {
     self.traceParent = traceParent
     baseLogger = logger
     self.scratch = scratch
+    self.fileStore = fileStore
     self.onProgress = onProgress
   }
 
@@ -154,6 +159,16 @@ public final class OperationContext: Sendable {
   public var thrownError: (any Error)? { state.withLock { $0.thrown } }
 
   func keep(thrown error: any Error) { state.withLock { $0.thrown = error } }
+
+  /// What its store has kept of its files; complete when its end is told.
+  package var keptFiles: [StoredContent] { state.withLock { $0.kept } }
+
+  /// Puts a file of its output into its store. Blocks.
+  func keepFile(_ path: String) throws -> OperationFileStore.Kept {
+    let kept = try fileStore.keep(path)
+    state.withLock { $0.kept.append(kept.content) }
+    return kept
+  }
 
   /// Ends the attempt: nothing more is called, and the folder is removed.
   func end() {

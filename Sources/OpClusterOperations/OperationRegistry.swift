@@ -49,7 +49,7 @@ public struct OperationRegistry: Sendable {
     insert(
       Entry(type: Operation.operationType, isolation: Operation.isolation) { argument, context in
         let operation = try OperationArgument.decode(type, from: argument, for: context)
-        return try OutputValue.encode(await operation.main(context))
+        return try OutputValue.encode(await operation.main(context), in: context)
       })
   }
 
@@ -100,7 +100,7 @@ public struct OperationRegistry: Sendable {
   public func add<Output: Encodable & Sendable>(
     closure: @escaping @Sendable (OperationContext) async throws -> Output
   ) -> UInt64 {
-    add(encodingClosure: { try OutputValue.encode(await closure($0)) })
+    add(encodingClosure: { try OutputValue.encode(await closure($0), in: $0) })
   }
 
   /// Keeps a closure that encodes its output itself (`OutputValue.encode`).
@@ -129,7 +129,8 @@ public struct OperationRegistry: Sendable {
   ///   removed closure.
   public func start(
     _ type: OperationType, argument: [UInt8], context: @autoclosure () -> OperationContext,
-    qos: QualityOfService, onEnd: @escaping @Sendable (AttemptResult) -> Void
+    qos: QualityOfService,
+    onEnd: @escaping @Sendable (AttemptResult, OperationContext) -> Void
   ) -> StartedAttempt {
     if type == Self.noop { return .ended(.success) }
     switch work(of: type, argument) {

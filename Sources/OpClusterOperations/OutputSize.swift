@@ -5,24 +5,40 @@ package import OpClusterModel
 import OpClusterWire
 
 extension AttemptResult {
-  /// The same result whose value was kept by somebody else than who encoded it.
+  /// The same result whose value and files were kept by somebody else than who encoded it.
+  ///
+  /// - Parameters:
+  ///   - keepValue: Keeps a value that was too large for a message.
+  ///   - keepFile: Keeps a file, by its position.
+  /// - Returns: With what was kept, also if it came to nothing.
   package func namingKept(
-    _ keep: () throws -> StoredContent
+    value keepValue: () throws -> StoredContent, file keepFile: (Int) throws -> StoredContent
   ) -> (result: AttemptResult, kept: [StoredContent]) {
     var result = self
+    var kept: [StoredContent] = []
     do {
       var opened = try Wire.decodeOutput(output)
-      let content = try keep()
-      opened.contents = [content]
-      opened.valueContent = 0
+      for at in opened.files.indices {
+        let content = try keepFile(at)
+        kept.append(content)
+        opened.files[at].content = content
+      }
+      let isElsewhere = opened.valueContent != nil
+      opened.contents = []
+      opened.valueContent = nil
+      if isElsewhere {
+        let content = try keepValue()
+        kept.append(content)
+        opened.contents = [content]
+        opened.valueContent = 0
+      }
       result.output = Wire.encode(output: opened)
-      return (result, [content])
     } catch {
       result.output = []
       result.cause = error is StoreIsFull ? .storeFull : .badOutput
       result.diagnostic = CodingText.clip("its output was not kept: \(error)")
-      return (result, [])
     }
+    return (result, kept)
   }
 
   /// The same result with the value of its output in a store, if it is too large for a message.
@@ -46,8 +62,8 @@ extension AttemptResult {
       var opened = try Wire.decodeOutput(output, limit: .max)
       let content = try keep(opened.value)
       opened.value = []
-      opened.contents = [content]
-      opened.valueContent = 0
+      opened.contents.append(content)
+      opened.valueContent = opened.contents.count - 1
       result.output = Wire.encode(output: opened)
       return (result, [content])
     } catch {

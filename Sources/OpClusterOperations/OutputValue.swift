@@ -14,22 +14,39 @@ import OpClusterWire
 public enum OutputValue {
   /// Encodes a value as a message. One of more than `Limits.outputBytes` is for a store; who has
   /// none refuses it.
-  /// - Throws: ``BadOutput`` if it cannot be encoded.
-  public static func encode<Value: Encodable>(_ value: Value) throws(BadOutput) -> [UInt8] {
+  ///
+  /// - Parameter context: The operation that leaves it; its files are kept now. nil: it can have no
+  ///   files.
+  /// - Throws: ``BadOutput`` if it cannot be encoded, or `StoreIsFull`.
+  public static func encode<Value: Encodable>(
+    _ value: Value, in context: OperationContext? = nil
+  ) throws -> [UInt8] {
     if value is NoOutput { return [] }
     var output = OperationOutput()
     output.typeName = typeName(of: Value.self)
+    let encoder = JSON.encoder()
+    let files = context.map { context in OutputFiles { try context.keepFile($0) } }
+    if let files, let key = OutputFiles.key { encoder.userInfo[key] = files }
     do {
-      output.value = Array(try JSON.encoder().encode(value))
+      output.value = Array(try encoder.encode(value))
+    } catch let error as BadOutput {
+      throw error
+    } catch let error as StoreIsFull {
+      throw error
     } catch {
       throw BadOutput("the output cannot be encoded: \(CodingText.describe(error))")
     }
+    output.files = files?.left ?? []
+    guard output.files.isEmpty || Wire.encode(output: output.withoutValue).count <= filesBytes else {
+      throw BadOutput(
+        "the names and digests of its \(output.files.count) files are more than "
+          + "\(filesBytes) bytes; put them into an archive")
+    }
     // Twelve bytes exceed the overhead of a pair. Beside a value that goes to a store there is room
     // for the pairs, and for what says where the value is.
-    let isLarge = output.value.count + output.typeName.utf8.count + 32 > Limits.outputBytes
-    var room =
-      Limits.outputBytes
-      - (isLarge ? output.typeName.utf8.count + 128 : Wire.encode(output: output).count)
+    let around = Wire.encode(output: output.withoutValue).count
+    let isLarge = output.value.count + around + 32 > Limits.outputBytes
+    var room = Limits.outputBytes - around - (isLarge ? 128 : output.value.count + 8)
     for pair in ScalarFields.pairs(in: output.value) {
       room -= pair.key.utf8.count + pair.value.utf8.count + 12
       if room < 0 { break }
@@ -37,6 +54,9 @@ public enum OutputValue {
     }
     return Wire.encode(output: output)
   }
+
+  /// What the files of an output may take of its message: the value may have to be named as well.
+  private static let filesBytes = Limits.outputBytes - 256
 
   /// Decodes the value of a message.
   /// - Parameter contents: Reads a value that lies in a store.
@@ -60,7 +80,7 @@ public enum OutputValue {
       throw BadOutput("it left \(describe(output)), not a \(typeName(of: type))")
     }
     do {
-      return try JSONDecoder().decode(type, from: contents.valueData(of: output))
+      return try value(type, in: output, contents)
     } catch let error as BadOutput {
       throw error
     } catch {
@@ -79,7 +99,15 @@ public enum OutputValue {
   ) -> Value? {
     if let pairs = output.pairs(as: type) { return pairs }
     guard output.typeName == typeName(of: type) else { return nil }
-    return try? JSONDecoder().decode(type, from: contents.valueData(of: output))
+    return try? value(type, in: output, contents)
+  }
+
+  private static func value<Value: Decodable>(
+    _ type: Value.Type, in output: OperationOutput, _ contents: OperationContents
+  ) throws -> Value {
+    let decoder = JSONDecoder()
+    if let key = ReadFiles.key { decoder.userInfo[key] = ReadFiles(output, contents) }
+    return try decoder.decode(type, from: contents.valueData(of: output))
   }
 
   /// `a value of type Image`, for people.
@@ -96,6 +124,12 @@ public enum OutputValue {
 }
 
 extension OperationOutput {
+  fileprivate var withoutValue: OperationOutput {
+    var output = self
+    output.value = []
+    return output
+  }
+
   /// The pairs of a command, if `[String: String]` is requested; nil for a typed value.
   fileprivate func pairs<Value>(as type: Value.Type) -> Value? {
     guard typeName.isEmpty, type == [String: String].self else { return nil }

@@ -19,11 +19,12 @@ public struct RunningAttempt: Sendable {
 
   init(
     _ context: OperationContext, qos: QualityOfService, _ argument: [UInt8],
-    _ work: @escaping OperationRegistry.Work, _ onEnd: @escaping @Sendable (AttemptResult) -> Void
+    _ work: @escaping OperationRegistry.Work,
+    _ onEnd: @escaping @Sendable (AttemptResult, OperationContext) -> Void
   ) {
     self.context = context
     task = Task.detached(priority: qos.taskPriority) {
-      onEnd(await Self.run(work, argument, context))
+      onEnd(await Self.run(work, argument, context), context)
     }
   }
 
@@ -71,6 +72,7 @@ extension AttemptResult {
     case is BadArgument: self.init(.badArgument, "\(error)")
     case is MissingInput: self.init(.missingInput, "\(error)")
     case is BadOutput: self.init(.badOutput, "\(error)")
+    case is StoreIsFull: self.init(.storeFull, "its output was not kept: \(error)")
     case is CancellationError where isCancelled:
       self.init(.failed, "it was cancelled")
       wasStopped = true

@@ -179,5 +179,6 @@ public struct AsyncGate: AsynchronousOperation {
 public let conformanceTypes: [any RegisteredOperation.Type] = [
   Mark.self, Gate.self, Poll.self, Return.self, Fail.self, Kill.self, AsyncGate.self, Look.self,
   Steer.self, Urgency.self, Needy.self, Flaky.self, LeaveText.self, MeasureText.self,
+  LeaveFiles.self, JoinFiles.self, LeaveFilesApart.self, JoinFilesApart.self, LeaveNoFile.self,
   LeaveTextApart.self, MeasureTextApart.self,
 ]

@@ -76,6 +76,7 @@ final class ControlledCluster: ClusterBackend {
   /// How many calls of `follow` have not been taken back.
   var followed: Int { state.withLock { $0.followed } }
 
+  func path(of content: StoredContent) -> String? { nil }
   func data(of content: StoredContent) async throws(ClusterError) -> Data { Data() }
   func close() async { await real.close() }
 

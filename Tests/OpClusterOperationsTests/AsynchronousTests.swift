@@ -35,7 +35,7 @@ struct Handover: AsynchronousOperation {
     let ends = Notes<AttemptResult>()
     _ = registry.start(
       Handover.operationType, argument: try OperationArgument.encode(operation),
-      context: Rig.context(), qos: .background, onEnd: { ends.add($0) })
+      context: Rig.context(), qos: .background, onEnd: { result, _ in ends.add(result) })
     return ends
   }
 
@@ -115,7 +115,7 @@ struct Handover: AsynchronousOperation {
     let context = Rig.context()
     let started = registry.start(
       Handover.operationType, argument: try OperationArgument.encode(Handover(key: "cancel")),
-      context: context, qos: .default, onEnd: { ends.add($0) })
+      context: context, qos: .default, onEnd: { result, _ in ends.add(result) })
     guard case .running(let attempt) = started else { throw Trouble(depth: 5) }
     let token = try await token("cancel")
     context.onCancel { told.add(true) }

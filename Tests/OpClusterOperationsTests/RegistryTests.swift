@@ -57,7 +57,7 @@ import Testing
     let started = OperationRegistry().start(
       OperationType(name: "noop"), argument: Array("{{{".utf8), context: neverMade(),
       qos: .default
-    ) { Issue.record("an end: \($0)") }
+    ) { result, _ in Issue.record("an end: \(result)") }
     guard case .ended(.success) = started else {
       Issue.record("it runs")
       return

@@ -130,7 +130,7 @@ enum Rig {
   ) async throws -> AttemptResult {
     let ends = Notes<AttemptResult>()
     switch registry.start(
-      type, argument: argument, context: context, qos: .default, onEnd: { ends.add($0) })
+      type, argument: argument, context: context, qos: .default, onEnd: { result, _ in ends.add(result) })
     {
     case .ended(let result): return result
     case .running: return try await ends.wait(for: 1)[0]

@@ -23,6 +23,8 @@ protocol ClusterBackend: Sendable {
   func unfollow(_ graph: GraphID)
   /// The bytes of a value that lies in a store.
   func data(of content: StoredContent) async throws(ClusterError) -> Data
+  /// Where the bytes that `data` gave are; nil: in no file.
+  func path(of content: StoredContent) -> String?
   func close() async
 }
 

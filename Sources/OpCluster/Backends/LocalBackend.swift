@@ -23,5 +23,7 @@ struct LocalBackend: ClusterBackend {
       .noOutput, "its value of \(content.size) bytes has been dropped: it is kept for a while only")
   }
 
+  func path(of content: StoredContent) -> String? { cluster.path(of: content) }
+
   func close() async { await cluster.close() }
 }

@@ -50,6 +50,8 @@ final class RemoteBackend: ClusterBackend {
     }
   }
 
+  func path(of content: StoredContent) -> String? { connection.path(of: content) }
+
   func follow(_ graph: GraphID, opened: @escaping @Sendable () -> Void) {
     enum Step { case open, wait, opened }
     let step = followed.withLock { followed -> Step in

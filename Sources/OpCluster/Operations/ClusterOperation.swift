@@ -67,7 +67,7 @@ public final class ClusterOperation: Sendable {
     returning body: @escaping @Sendable (OperationContext) async throws -> Value
   ) {
     self.init(
-      .closure(.returning { try OutputValue.encode(try await body($0)) }), name: name)
+      .closure(.returning { try OutputValue.encode(try await body($0), in: $0) }), name: name)
   }
 
   /// Runs a closure that needs no context and leaves a value for dependents.

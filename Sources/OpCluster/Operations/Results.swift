@@ -88,7 +88,8 @@ extension ClusterOperation {
     try await output(as: Body.Output.self)
   }
 
-  /// The output; waits for the end.
+  /// The output; waits for the end. Its files are brought to this machine, and lie there as long as
+  /// the cluster is connected.
   public func output<Value: Decodable>(
     as type: Value.Type = Value.self
   ) async throws(ClusterError) -> Value {
@@ -105,15 +106,22 @@ extension ClusterOperation {
     }
   }
 
-  /// The values of an output that lie in stores, brought here.
+  /// The value of an output and its files that lie in stores, brought here.
   private func contents(
     of output: OperationOutput
   ) async throws(ClusterError) -> OperationContents {
+    // The files of a command are not its output for a program.
+    guard let (cluster, _) = place, OpClusterModel.OperationOutput.isTyped(output.bytes) else {
+      return .none
+    }
     let named = OpClusterModel.OperationOutput.contents(of: output.bytes)
-    guard !named.isEmpty, let (cluster, _) = place else { return .none }
     var found: [ContentDigest: Data] = [:]
-    for content in named { found[content.digest] = try await cluster.backend.data(of: content) }
-    return OperationContents { [found] in found[$0] }
+    var paths: [ContentDigest: String] = [:]
+    for content in named {
+      found[content.digest] = try await cluster.backend.data(of: content)
+      paths[content.digest] = cluster.backend.path(of: content)
+    }
+    return OperationContents({ [found] in found[$0] }, at: { [paths] in paths[$0] })
   }
 
   private func noOutput(_ why: String) -> ClusterError {

@@ -4,7 +4,7 @@
 import Glibc
 import OpClusterFolders
 package import OpClusterModel
-import OpClusterOperations
+package import OpClusterOperations
 import OpClusterSystem
 import Synchronization
 
@@ -38,13 +38,30 @@ package final class AttemptStore: Sendable {
     return result.fittingMessages(keep: keepBytes)
   }
 
-  /// The result of a child that left a large value in a file. The file is removed.
+  /// Takes the files of an operation in this process.
+  package var files: OperationFileStore {
+    OperationFileStore { [self] path in
+      guard mayKeep else { throw NoPlace() }
+      guard case .file(let isExecutable)? = FileKind(ofTarget: path) else { throw NoFile(path) }
+      return OperationFileStore.Kept(
+        content: try FileTree.reading(path, followsLinks: true, keepFile),
+        isExecutable: isExecutable)
+    }
+  }
+
+  /// The result of a child that left a large value in a file, and files beside it. Both are removed.
   func fitting(
     _ result: AttemptResult, valueAt path: String
   ) -> (AttemptResult, [StoredContent]) {
-    defer { Folders.removeFile(path) }
+    let folder = ChildWords.filesFolder(of: path)
+    defer {
+      Folders.removeFile(path)
+      Folders.removeTree(folder)
+    }
     return result.namingKept {
       try FileTree.reading(path, followsLinks: false, keepFile)
+    } file: { position in
+      try FileTree.reading("\(folder)/\(position)", followsLinks: false, keepFile)
     }
   }
 
@@ -121,6 +138,21 @@ package final class AttemptStore: Sendable {
 
   /// `OP_INPUTS` of an attempt with this folder.
   static func filesFolder(in folder: String) -> String { "\(folder)/files" }
+}
+
+/// Why a file of an operation was not kept.
+private struct NoFile: Error, CustomStringConvertible {
+  let description: String
+  init(_ path: String) {
+    description =
+      FileKind(ofTarget: path) == nil
+      ? "there is no file \(path)" : "\(path) is no plain file; put a folder into an archive"
+  }
+}
+
+private struct NoPlace: Error, CustomStringConvertible {
+  let description =
+    "the coordinator does not hear of this store; leave the path of a file that its readers can see"
 }
 
 /// What a part has left on the disk.

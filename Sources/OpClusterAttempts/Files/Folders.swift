@@ -81,6 +81,28 @@ package enum Folders {
     }
   }
 
+  /// Size and mode of an open plain file.
+  static func facts(
+    ofFile descriptor: Int32, at path: String
+  ) throws(SystemError) -> (size: Int64, isExecutable: Bool) {
+    var facts = stat()
+    guard unsafe fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
+      throw SystemError(
+        action: "read \(path)", code: EINVAL,
+        advice: "it is no plain file; put a folder into an archive")
+    }
+    return (Int64(facts.st_size), facts.st_mode & 0o100 != 0)
+  }
+
+  /// Gives an open file a second name, or copies it where it can have none: on another disk, or for
+  /// another owner.
+  static func nameAgain(
+    _ descriptor: Int32, at path: String, as name: String
+  ) throws(SystemError) {
+    if unsafe linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 { return }
+    try copy(descriptor, to: name)
+  }
+
   package static func removeFile(_ path: String) { _ = unsafe unlink(path) }
 
   /// Appends to a file in one write, so that lines of several threads do not mix. Creates the file

@@ -398,6 +398,11 @@ final class ChildPool {
     if let result = child.result {
       return news + [.ended(part, result, value: valueFile(of: result, part, child))]
     }
+    // It may have ended while it left its output.
+    let value = ChildWords.valueFile(of: name, in: tasks, child: end.reference.process)
+    Folders.removeFile(value)
+    let files = ChildWords.filesFolder(of: value)
+    if Folders.size(of: files) != nil { scratch.removeLater(files) }
     var result = Self.result(of: end.status)
     if let verdict = verdict(on: end, child.kind) { result = verdict }
     var words = LogFiles.lastWords(

@@ -32,6 +32,9 @@ enum ChildWords {
     "\(tasks)/\(part).\(process).value"
   }
 
+  /// Where it leaves files beside the value, by their positions.
+  static func filesFolder(of value: String) -> String { value + ".files" }
+
   /// Encodes a line of an operation's log: its level as a number, and its text.
   static func line(_ level: Logger.Level, _ text: String) -> LogChunk {
     LogChunk(
@@ -187,12 +190,12 @@ private final class ChildServer: Sendable {
       type, argument: dispatch.argument,
       context: job.context(
         scratch: folder + ".\(getpid())", inputs: Scratch.inputFolder(attempt, in: scratch),
-        home: home, logger: logger
+        home: home, files: value.map { ChildFiles(besideValue: $0).store } ?? .none, logger: logger
       ) {
         [self] fraction, text in tell(attempt, fraction, text)
       },
       qos: announcement.qos
-    ) { [self] result in ended(attempt, result, value) }
+    ) { [self] result, _ in ended(attempt, result, value) }
     switch started {
     case .ended(let result): ended(attempt, result, nil)
     case .running(let work):
@@ -206,6 +209,8 @@ private final class ChildServer: Sendable {
   private func ended(_ attempt: AttemptID, _ result: AttemptResult, _ value: String?) {
     let (fitting, _) = result.fittingMessages(
       keep: value.map { path in { bytes in try Self.leave(bytes, at: path) } })
+    // Nobody looks at what came to nothing.
+    if let value, !fitting.isSuccess { Folders.removeTree(ChildWords.filesFolder(of: value)) }
     running.withLock { $0 = nil }
     streams.close()
     send(.finished(attempt, fitting))
@@ -214,10 +219,7 @@ private final class ChildServer: Sendable {
   /// The worker reads the file, and names it by its digest.
   private static func leave(_ bytes: [UInt8], at path: String) throws -> StoredContent {
     try Folders.makeFile(path, with: bytes)
-    guard let unnamed = ContentDigest(bytes: [UInt8](repeating: 0, count: 32)) else {
-      preconditionFailure("a digest has 32 bytes")
-    }
-    return StoredContent(digest: unnamed, size: Int64(bytes.count))
+    return StoredContent(unnamedOf: Int64(bytes.count))
   }
 
   private func tell(_ attempt: AttemptID, _ fraction: Double, _ text: String) {
@@ -234,5 +236,37 @@ private final class ChildServer: Sendable {
     var report = WorkerReport(conversation: ChildWords.conversation, number: number)
     report.entries = [entry]
     channel.send(Wire.encode(.report(report)))
+  }
+}
+
+/// The files that an operation of a child leaves: as second names where the worker looks for them,
+/// which reads them and names them by their digests. On any thread.
+private final class ChildFiles: Sendable {
+  private let folder: String
+  private let count = Atomic<Int>(0)
+
+  init(besideValue path: String) { folder = ChildWords.filesFolder(of: path) }
+
+  var store: OperationFileStore {
+    OperationFileStore { [self] path in
+      let position = count.add(1, ordering: .relaxed).oldValue
+      if position == 0 { try Folders.makeEmpty(folder) }
+      return try FileTree.reading(path, followsLinks: true) { descriptor in
+        let (size, isExecutable) = try Folders.facts(ofFile: descriptor, at: path)
+        try Folders.nameAgain(descriptor, at: path, as: "\(folder)/\(position)")
+        return OperationFileStore.Kept(
+          content: StoredContent(unnamedOf: size), isExecutable: isExecutable)
+      }
+    }
+  }
+}
+
+extension StoredContent {
+  /// The worker names it by its digest.
+  fileprivate init(unnamedOf size: Int64) {
+    guard let unnamed = ContentDigest(bytes: [UInt8](repeating: 0, count: 32)) else {
+      preconditionFailure("a digest has 32 bytes")
+    }
+    self.init(digest: unnamed, size: size)
   }
 }

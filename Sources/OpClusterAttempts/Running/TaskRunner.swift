@@ -60,15 +60,15 @@ final class TaskRunner {
       type, argument: argument,
       context: job.context(
         scratch: scratch.taskFolder(part), inputs: scratch.inputFolder(part.attempt), home: home,
-        logger: logger(for: part.attempt)
+        files: store?.files ?? .none, logger: logger(for: part.attempt)
       ) {
         _ = progress.post(.progress(part, fraction: $0, text: $1))
       },
       qos: job.announcement.qos
-    ) { result in
+    ) { result, context in
       // On the task's thread: the disk may be slow.
       let (fitting, kept) = store?.fitting(result) ?? result.fittingMessages(keep: nil)
-      _ = ends.post(.ended(part, fitting, kept))
+      _ = ends.post(.ended(part, fitting, context.keptFiles + kept))
     }
     switch started {
     case .ended(let result): return result
@@ -114,8 +114,8 @@ final class TaskRunner {
 extension Job {
   /// The context of a registered operation of this job.
   func context(
-    scratch folder: String, inputs inputFolder: String, home: OperationHome, logger: Logger,
-    say: @escaping @Sendable (Double, String) -> Void
+    scratch folder: String, inputs inputFolder: String, home: OperationHome,
+    files: OperationFileStore, logger: Logger, say: @escaping @Sendable (Double, String) -> Void
   ) -> OperationContext {
     OperationContext(
       attempt: attempt, run: run, name: announcement.name, graphName: announcement.graphName,
@@ -126,7 +126,7 @@ extension Job {
           try Folders.makeEmpty(folder)
           return folder
         }, remove: { Folders.removeTree($0) }),
-      contents: OperationContents(in: inputFolder), traceParent: traceParent,
+      contents: OperationContents(in: inputFolder), fileStore: files, traceParent: traceParent,
       onProgress: say)
   }
 }

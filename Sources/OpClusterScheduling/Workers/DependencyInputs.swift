@@ -54,7 +54,7 @@ extension Scheduler {
     graphs[graph].forEachDependency(of: id.index) { on, _ in
       if let input = input(from: on) { inputs.append(input) }
     }
-    graphs[graph].stages[stage].template.inputFiles.narrow(&inputs[first...])
+    graphs[graph].stages[stage].template.contentNeeds.narrow(&inputs[first...])
     return inputs
   }
 
