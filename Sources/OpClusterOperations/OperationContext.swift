@@ -36,6 +36,10 @@ public final class OperationContext: Sendable {
   let inputs: [DependencyInput]
   /// Where values of the inputs are that lie in a store.
   let contents: OperationContents
+  /// The folder of the files that its graph names as inputs, laid out as in `OP_INPUTS` of a
+  /// command: `reads` for one of the submitter, `align/bam` for one of a dependency. They may not be
+  /// written to. nil: it names none.
+  public let inputFolder: String?
   private let baseLogger: Logger?
   private let scratch: OperationScratch
   private let fileStore: OperationFileStore
@@ -58,6 +62,7 @@ public final class OperationContext: Sendable {
   /// - Parameters:
   ///   - inputs: The outputs of its direct dependencies, in order of addition.
   ///   - contents: Finds values of the inputs that lie in a store.
+  ///   - inputFolder: Where the files are that its graph names as inputs.
   ///   - fileStore: Takes the files of its output.
   ///   - logger: Gets the metadata `graph`, `operation` and `run`; nil: a logger labelled
   ///     `opcluster.operation`, made on demand.
@@ -67,7 +72,7 @@ public final class OperationContext: Sendable {
     index: UInt32? = nil, queueName: String = "", inputs: [DependencyInput] = [],
     gpus: [String] = [], home: OperationHome = .none, logger: Logger? = nil,
     scratch: OperationScratch = .none, contents: OperationContents = .none,
-    fileStore: OperationFileStore = .none, traceParent: TraceParent? = nil,
+    inputFolder: String? = nil, fileStore: OperationFileStore = .none, traceParent: TraceParent? = nil,
     onProgress: @escaping @Sendable (Double, String) -> Void = { _, _ in }
   ) {
     self.attempt = attempt
@@ -78,6 +83,7 @@ public final class OperationContext: Sendable {
     self.queueName = queueName
     self.inputs = inputs
     self.contents = contents
+    self.inputFolder = inputFolder
     self.gpus = gpus
     self.home = home
     self.traceParent = traceParent

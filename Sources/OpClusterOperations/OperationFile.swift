@@ -99,6 +99,30 @@ extension OperationFile: Codable {
   }
 }
 
+extension OperationContext {
+  /// A file that the operation's graph names as an input: `reads` of the submitter, `align/bam` of a
+  /// dependency; of an array `align/3/bam`, of a folder or a pattern `align/bam/NAME`.
+  /// - Throws: ``MissingInput`` if there is none.
+  public func inputFile(_ path: String) throws -> OperationFile {
+    guard let inputFolder else {
+      throw MissingInput(
+        "there is no input file '\(path)': the graph names no files for this operation "
+          + "(inputs: {NAME: PATH}, or needs: {OPERATION: {files: [NAME]}})")
+    }
+    guard RelativePath.isValid(path) else {
+      throw MissingInput("'\(path)' is no path of an input file; it is one like align/bam")
+    }
+    let place = "\(inputFolder)/\(path)"
+    guard FileManager.default.fileExists(atPath: place) else {
+      let names = (try? FileManager.default.subpathsOfDirectory(atPath: inputFolder)) ?? []
+      throw MissingInput(
+        "there is no input file '\(path)'; there are "
+          + names.sorted().prefix(20).joined(separator: ", "))
+    }
+    return OperationFile(path: place)
+  }
+}
+
 // MARK: - Where files go
 
 /// Puts a file of an operation where its readers find it; made by what runs the operation.

@@ -84,3 +84,32 @@ public struct LeaveNoFile: RegisteredOperation {
     return [OperationFile(path: path), OperationFile(path: path + "-not")]
   }
 }
+
+/// Leaves one behind the other the files that its graph names as inputs.
+public struct AppendFiles: RegisteredOperation {
+  public static let typeName = "conformance.append-files"
+  public var paths: [String]
+
+  public func main(_ context: OperationContext) async throws -> AppendedFiles {
+    var all = Data()
+    for path in paths { all += try context.inputFile(path).data() }
+    let place = try context.scratchFolder() + "/all"
+    try all.write(to: URL(filePath: place))
+    return AppendedFiles(bytes: all.count, all: OperationFile(path: place))
+  }
+}
+
+public struct AppendedFiles: Codable, Sendable {
+  public var bytes: Int
+  public var all: OperationFile
+}
+
+public struct AppendFilesApart: RegisteredOperation {
+  public static let typeName = "conformance.append-files-apart"
+  public static let isolation = OperationIsolation.child
+  public var paths: [String]
+
+  public func main(_ context: OperationContext) async throws -> AppendedFiles {
+    try await AppendFiles(paths: paths).main(context)
+  }
+}

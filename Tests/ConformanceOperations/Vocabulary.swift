@@ -180,5 +180,6 @@ public let conformanceTypes: [any RegisteredOperation.Type] = [
   Mark.self, Gate.self, Poll.self, Return.self, Fail.self, Kill.self, AsyncGate.self, Look.self,
   Steer.self, Urgency.self, Needy.self, Flaky.self, LeaveText.self, MeasureText.self,
   LeaveFiles.self, JoinFiles.self, LeaveFilesApart.self, JoinFilesApart.self, LeaveNoFile.self,
+  AppendFiles.self, AppendFilesApart.self,
   LeaveTextApart.self, MeasureTextApart.self,
 ]

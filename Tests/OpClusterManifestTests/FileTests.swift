@@ -83,15 +83,44 @@ import Testing
       "\(compile(Self.manifest(make, read)).errors)")
   }
 
-  @Test func callsReadValues() {
+  /// Which files a value has is known when it is there; those of a command are declared.
+  @Test func callsReadAndLeaveFiles() throws {
     let compiled = compile(
       """
       version: 1
       operations:
         make: {run: x, outputs: {files: {f: f}}}
-        read: {call: {type: t}, needs: {make: {files: [f]}}}
+        read: {call: {type: t}, needs: {make: {files: [f]}}, inputs: {raw: raw.csv}}
+        show: {run: y, needs: {read: {files: [any.0]}}}
       """)
-    #expect(compiled.errors == ["'files' of a need has no meaning for a call"])
+    #expect(compiled.errors == [])
+    let read = try compiled.template("read")
+    #expect(read.inputFiles.contains(.init(operation: "make", file: "f", folder: "make", isByIndex: false)))
+    #expect(read.wantsInputs && read.contentNeeds.values)
+    #expect(compiled.result.ownFiles.map(\.operation) == ["read"])
+    #expect(try compiled.template("show").inputFiles.map(\.file) == ["any.0"])
+    let undeclared = compile(
+      """
+      version: 1
+      operations:
+        make: {run: x, outputs: {files: {f: f}}}
+        read: {call: {type: t}, needs: {make: {files: [g]}}}
+      """)
+    #expect(undeclared.errors == ["'make' has no output file 'g'"])
+  }
+
+  /// Files of the whole graph are for commands: a type does not expect them.
+  @Test func callsDoNotReadWhatAllRead() {
+    let compiled = compile(
+      """
+      version: 1
+      files: [all.txt]
+      operations:
+        call: {call: {type: t}, inputs: {raw: raw.csv}}
+        run: {run: x}
+      """)
+    #expect(compiled.errors == [])
+    #expect(compiled.result.ownFiles.map { $0.lists[0].map(\.path) } == [["raw.csv"], ["all.txt"]])
   }
 
   @Test func theMostFiles() {
@@ -157,18 +186,18 @@ import Testing
     #expect(errors.contains { $0.hasPrefix(message) }, "\(errors)")
   }
 
-  @Test func onlyCommandsReadOwnFiles() {
+  @Test func onlyCommandsAndCallsReadOwnFiles() {
     let compiled = compile(
       """
       version: 1
       operations:
-        read: {call: {type: t}, inputs: {a: b}}
+        join: {barrier: true, inputs: {a: b}}
         blocks: {blocks: [x], inputs: {a: b}}
         plain: {run: x}
       """)
     #expect(
       compiled.errors == [
-        "'inputs' has no meaning for a call", "'inputs' has no meaning for blocks",
+        "'inputs' has no meaning for a barrier", "'inputs' has no meaning for blocks",
       ])
   }
 

@@ -130,6 +130,9 @@ package final class AttemptStore: Sendable {
         try Folders.makeReadableParents(of: path, in: root)
         try link(file.content.digest, "\(root)/\(path)", file.isExecutable)
       }
+    } catch let error as MissingInput {
+      Folders.removeTree(folder)
+      throw AttemptProblem(cause: .missingInput, message: error.description)
     } catch {
       Folders.removeTree(folder)
       throw AttemptProblem(cause: .cannotStart, message: "an input is not readable here: \(error)")

@@ -120,13 +120,17 @@ extension Job {
     OperationContext(
       attempt: attempt, run: run, name: announcement.name, graphName: announcement.graphName,
       index: announcement.isArray ? shownIndex : nil, queueName: queueName,
-      inputs: inputs, gpus: gpus ?? [], home: home, logger: logger,
+      // The submitter's files are no dependency.
+      inputs: inputs.filter { $0.name != InputFile.submitter }, gpus: gpus ?? [], home: home, logger: logger,
       scratch: OperationScratch(
         make: {
           try Folders.makeEmpty(folder)
           return folder
         }, remove: { Folders.removeTree($0) }),
-      contents: OperationContents(in: inputFolder), fileStore: files, traceParent: traceParent,
+      contents: OperationContents(in: inputFolder),
+      inputFolder: announcement.inputFiles.isEmpty
+        ? nil : AttemptStore.filesFolder(in: inputFolder),
+      fileStore: files, traceParent: traceParent,
       onProgress: say)
   }
 }

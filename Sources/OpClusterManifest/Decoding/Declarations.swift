@@ -66,6 +66,9 @@ struct OperationDeclaration {
 }
 
 extension OperationDeclaration {
+  /// Whether it leaves a value of a type, with files as parts of it.
+  var leavesValue: Bool { if case .call = work { true } else { false } }
+
   /// Whether files travel to it or from it.
   var handsFilesOn: Bool {
     readsGraphFiles || !outputFiles.isEmpty || !ownFiles.isEmpty

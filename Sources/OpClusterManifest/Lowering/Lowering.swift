@@ -113,10 +113,8 @@ struct Lowering {
       template.timeout = operation.settings.timeout
       template.grace = operation.settings.grace
       if let input = call.input { fillCall(input, substitution, &template) }
-      if let need = operation.needs.first(where: { !$0.files.isEmpty }) {
-        findings.error(
-          "'files' of a need has no meaning for a call", need.on.place,
-          hint: "a call reads values; a command reads files")
+      if let wishes = self.ownFiles(of: operation, substitution, template, at: position) {
+        ownFiles.append(wishes)
       }
       checkPayload(template, operation, "the input")
       // The operation's type may read the outputs of all its needs (S135).
@@ -183,7 +181,8 @@ struct Lowering {
       guard !need.files.isEmpty, let at = edges.positions[need.on.name] else { continue }
       let on = graph.operations[at]
       for file in need.files {
-        guard on.outputFiles.contains(where: { $0.name == file.name }) else {
+        // Which files a value has is known when it is there.
+        guard on.leavesValue || on.outputFiles.contains(where: { $0.name == file.name }) else {
           let near = NearNames.hint(for: file.name, among: on.outputFiles.map(\.name))
           findings.error(
             "'\(need.written)' has no output file '\(file.name)'", file.place,

@@ -42,11 +42,13 @@ extension Lowering {
     of operation: OperationDeclaration, _ substitution: Substitution,
     _ template: OperationTemplate, at position: Int
   ) -> OwnFileWishes? {
-    let uploads = graph.uploads.map { path in
+    // What all commands find is not for calls: their types do not expect it.
+    let areAll = !operation.leavesValue
+    let uploads = (areAll ? graph.uploads : []).map { path in
       OwnFileWishes.Wish(path: path, in: findings.surroundings.workingFolder)
     }
     var texts: [(name: String?, path: CommandText)] = []
-    for node in graph.files {
+    for node in areAll ? graph.files : [] {
       guard let path = substitution.plain(node, "a file") else { continue }
       check(path, node, isOfElement: false)
       texts.append((nil, path))

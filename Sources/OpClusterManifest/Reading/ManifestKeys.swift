@@ -131,12 +131,12 @@ enum ManifestKeys {
   static let commandOnly = [
     "warn_before_timeout", "needs_time", "env", "env_file", "workdir", "shell", "stdin", "stdout",
     "stderr",
-    "logs", "ok_exit_codes", "inputs", "outputs", "export_env", "suspend_signal",
+    "logs", "ok_exit_codes", "outputs", "export_env", "suspend_signal",
   ]
   /// Keys that apply only to running operations, not to a join point.
   static let runningOnly =
     commandOnly + [
-      "not_before", "timeout", "cancel", "array", "matrix", "queue", "priority", "qos", "resources",
+      "inputs", "not_before", "timeout", "cancel", "array", "matrix", "queue", "priority", "qos", "resources",
       "require",
       "retry", "max_lost", "on_worker_lost", "allow_failure", "files", "reuse",
       "reproducible", "replicas",
