@@ -267,7 +267,7 @@ let package = Package(
       name: "opbench",
       dependencies: [
         "OpCluster", "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations",
-        "OpClusterClient", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
+        "OpClusterServing", "OpClusterClient", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
         "OpClusterModel", arguments,
       ]),
 

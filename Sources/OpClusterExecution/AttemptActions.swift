@@ -159,10 +159,15 @@ extension ExecutionCore {
     if let share = gpuShares.isEmpty ? nil : gpuShares[launch.attempt]?.last {
       launch.gpus = share.parts.map(\.position)
     }
+    let given = launch.inputs.count
     var edge = attempts[slot].firstAwait
     while edge.exists {
       if let input = edges[edge].input { launch.inputs.append(input) }
       edge = edges[edge].nextAwait
+    }
+    // As the coordinator does with what it sends.
+    if launch.inputs.count > given {
+      templates[Int(number.position)].contentNeeds.narrow(&launch.inputs[given...])
     }
     if attempts[slot].firstAwait.exists { dropAwaits(of: slot, into: &effects) }
     newlyStarted.append(attempts.ticket(slot))

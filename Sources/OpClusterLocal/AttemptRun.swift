@@ -243,7 +243,11 @@ extension LocalCluster {
       graphName: template.graphName,
       index: template.isArray ? template.indexRuns.number(ofElement: element) : nil,
       queueName: ready.queueName ?? template.queueName, inputs: ready.inputs, home: .local(self),
-      scratch: .temporary, contents: values.contents, fileStore: values.files,
+      scratch: .temporary, contents: values.contents,
+      inputFiles: template.inputFiles.isEmpty
+        ? nil
+        : OperationInputFiles(template.inputFiles, of: ready.inputs, in: values.contents),
+      fileStore: values.files,
       // The context keeps the cluster alive in any case, as its home.
       onProgress: { [self] fraction, text in
         post(.progress(attempt, fraction: fraction, text: text))

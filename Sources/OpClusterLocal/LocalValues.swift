@@ -12,26 +12,42 @@ import Synchronization
 /// The values, and which of them may be dropped.
 final class LocalValues: Sendable {
   fileprivate struct Value {
-    /// Of a file: mapped.
-    var bytes: Data
-    var path: String?
+    enum Place {
+      case memory(Data)
+      /// A file of the folder, mapped for each reader: a process may have so many mappings.
+      case file(String)
+    }
+    var place: Place
+    var size: Int
     /// No unfinished operation needs it.
     var isReleased = false
+
+    var path: String? { if case .file(let path) = place { path } else { nil } }
+  }
+  /// Released ones, of memory or of the disk.
+  fileprivate struct Line {
+    /// In the order of their releases; some are retained again since.
+    var digests: Deque<ContentDigest> = []
+    var bytes = 0
   }
   fileprivate struct State {
     var values: [ContentDigest: Value] = [:]
-    /// In the order of their releases; some are retained again since.
-    var line: Deque<ContentDigest> = []
-    var releasedBytes = 0
+    var memory = Line()
+    var disk = Line()
     var lastNumber: UInt64 = 0
     /// The folder of the files; nil: there are none yet.
     var folder: String?
   }
   private let state = Mutex(State())
-  /// Bytes of released values that are kept all the same, for programs that read outputs late.
+  /// Bytes of released values that are kept all the same, for programs that read outputs late: in
+  /// memory, and in files.
   private let limit: Int
+  private let fileLimit: Int
 
-  init(limit: Int = Limits.releasedValueBytes) { self.limit = limit }
+  init(limit: Int = Limits.releasedValueBytes, fileLimit: Int = Limits.releasedFileBytes) {
+    self.limit = limit
+    self.fileLimit = fileLimit
+  }
 
   deinit {
     state.withLock { state in
@@ -45,7 +61,7 @@ final class LocalValues: Sendable {
   func keep(_ bytes: [UInt8]) -> StoredContent {
     state.withLock { state in
       let digest = state.nextName()
-      state.values[digest] = Value(bytes: Data(bytes))
+      state.values[digest] = Value(place: .memory(Data(bytes)), size: bytes.count)
       return StoredContent(digest: digest, size: Int64(bytes.count))
     }
   }
@@ -59,23 +75,37 @@ final class LocalValues: Sendable {
     }
     do {
       try Folders.copy(descriptor, to: path)
-      let bytes = try Data(contentsOf: URL(filePath: path), options: .alwaysMapped)
-      state.withLock { $0.values[digest] = Value(bytes: bytes, path: path) }
-      return StoredContent(digest: digest, size: Int64(bytes.count))
+      guard let size = Folders.size(of: path) else { throw Dropped() }
+      state.withLock { $0.values[digest] = Value(place: .file(path), size: Int(size)) }
+      return StoredContent(digest: digest, size: size)
     } catch {
       Folders.removeFile(path)
       throw error
     }
   }
 
-  func find(_ digest: ContentDigest) -> Data? { state.withLock { $0.values[digest]?.bytes } }
+  func find(_ digest: ContentDigest) -> Data? {
+    switch state.withLock({ $0.values[digest]?.place }) {
+    case nil: nil
+    case .memory(let bytes): bytes
+    case .file(let path): try? Data(contentsOf: URL(filePath: path), options: .alwaysMapped)
+    }
+  }
 
   /// The path of a file; nil: it is none, or has been dropped.
   func path(of digest: ContentDigest) -> String? { state.withLock { $0.values[digest]?.path } }
 
-  /// The values as operations of this process read them.
+  /// The values as this process reads them.
   var contents: OperationContents {
-    OperationContents({ [self] in find($0) }, at: { [self] in path(of: $0) })
+    OperationContents({ [self] in find($0) }, file: { [self] in file($0) })
+  }
+
+  /// A file; who looks at one that has been dropped is told.
+  func file(_ content: StoredContent) -> OperationFile {
+    OperationFile { [self] in
+      guard let path = path(of: content.digest) else { throw Dropped() }
+      return (path, nil)
+    }
   }
 
   /// Takes the files of operations of this process.
@@ -100,7 +130,8 @@ final class LocalValues: Sendable {
         try value.write(to: URL(filePath: path), options: .withoutOverwriting)
         guard isExecutable else { return }
         try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: path)
-      })
+      },
+      drop: { [self] in drop($0.map(\.digest)) })
     store.mark(told: true)
     return store
   }
@@ -109,24 +140,20 @@ final class LocalValues: Sendable {
     let description = "the value has been dropped"
   }
 
-  /// Lets values go when there are more than the limit; returns those that have gone.
+  /// Lets values go when there are more than the limit, but never the newest one; returns those
+  /// that have gone.
   func release(_ digests: [ContentDigest]) -> [ContentDigest] {
     state.withLock { state in
       for digest in digests {
         guard let value = state.values[digest], !value.isReleased else { continue }
         state.values[digest]?.isReleased = true
-        state.line.append(digest)
-        state.releasedBytes += value.bytes.count
+        if value.path == nil {
+          state.memory.add(digest, value.size)
+        } else {
+          state.disk.add(digest, value.size)
+        }
       }
-      var gone: [ContentDigest] = []
-      while state.releasedBytes > limit, let first = state.line.popFirst() {
-        guard let value = state.values[first], value.isReleased else { continue }
-        state.values[first] = nil
-        if let path = value.path { Folders.removeFile(path) }
-        state.releasedBytes -= value.bytes.count
-        gone.append(first)
-      }
-      return gone
+      return state.letGo(from: \.memory, beyond: limit) + state.letGo(from: \.disk, beyond: fileLimit)
     }
   }
 
@@ -136,9 +163,34 @@ final class LocalValues: Sendable {
       for digest in digests {
         guard let value = state.values[digest], value.isReleased else { continue }
         state.values[digest]?.isReleased = false
-        state.releasedBytes -= value.bytes.count
+        if value.path == nil { state.memory.bytes -= value.size } else { state.disk.bytes -= value.size }
       }
     }
+  }
+}
+
+extension LocalValues.Line {
+  fileprivate mutating func add(_ digest: ContentDigest, _ size: Int) {
+    digests.append(digest)
+    bytes += size
+  }
+}
+
+extension LocalValues.State {
+  fileprivate mutating func letGo(
+    from line: WritableKeyPath<Self, LocalValues.Line>, beyond limit: Int
+  ) -> [ContentDigest] {
+    var gone: [ContentDigest] = []
+    while self[keyPath: line].bytes > limit, self[keyPath: line].digests.count > 1,
+      let first = self[keyPath: line].digests.popFirst()
+    {
+      guard let value = values[first], value.isReleased else { continue }
+      values[first] = nil
+      if let path = value.path { Folders.removeFile(path) }
+      self[keyPath: line].bytes -= value.size
+      gone.append(first)
+    }
+    return gone
   }
 }
 

@@ -14,8 +14,9 @@ extension InputFile {
 
 /// Which contents of its inputs an operation reads.
 package struct ContentNeeds: Hashable, Sendable {
-  /// Values of registered types, with the files that are parts of them. Commands read their fields
-  /// alone, which are with the output.
+  /// Values of registered types, and the files that are parts of them, except of a dependency of
+  /// which files are named: of that these alone. Commands read fields of values alone, which are
+  /// with the output.
   package var values: Bool
   package var files: [InputFile]
 
@@ -39,11 +40,10 @@ package struct ContentNeeds: Hashable, Sendable {
     var names: [String: [[UInt8]]] = [:]
     for file in files { names[file.operation, default: []].append(Array<UInt8>(file.file.utf8)) }
     for at in inputs.indices {
-      guard let output = inputs[at].output, !(values && OperationOutput.isTyped(output)) else {
-        continue
-      }
-      inputs[at].output = OperationOutput.narrowed(
-        output, toFiles: names[inputs[at].name] ?? [])
+      guard let output = inputs[at].output else { continue }
+      let named = names[inputs[at].name] ?? []
+      if values, named.isEmpty, OperationOutput.isTyped(output) { continue }
+      inputs[at].output = OperationOutput.narrowed(output, toFiles: named)
     }
   }
 }
@@ -64,8 +64,20 @@ extension DependencyInput {
     let files = needs.files.filter { $0.isOf(self) }.map { Array($0.file.utf8) }
     if files.isEmpty, !needs.values { return [] }
     return OperationOutput.contents(of: output) { name, isOfValue in
-      if needs.values, name.isEmpty || isOfValue { return true }
+      if needs.values, name.isEmpty || isOfValue && files.isEmpty { return true }
       return files.contains { $0.elementsEqual(name) }
+    }
+  }
+}
+
+extension DependencyInput {
+  /// Of the contents that are needed those without a path in `OP_INPUTS`: its value, and the files
+  /// that are parts of it.
+  package func valueContents(_ needs: ContentNeeds) -> [StoredContent] {
+    guard let output, needs.values else { return [] }
+    let areNamed = needs.files.contains { $0.isOf(self) }
+    return OperationOutput.contents(of: output) { name, isOfValue in
+      name.isEmpty || isOfValue && !areNamed
     }
   }
 }

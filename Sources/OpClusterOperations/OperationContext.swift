@@ -36,10 +36,8 @@ public final class OperationContext: Sendable {
   let inputs: [DependencyInput]
   /// Where values of the inputs are that lie in a store.
   let contents: OperationContents
-  /// The folder of the files that its graph names as inputs, laid out as in `OP_INPUTS` of a
-  /// command: `reads` for one of the submitter, `align/bam` for one of a dependency. They may not be
-  /// written to. nil: it names none.
-  public let inputFolder: String?
+  /// The files that its graph names as inputs; nil: it names none.
+  let inputFiles: OperationInputFiles?
   private let baseLogger: Logger?
   private let scratch: OperationScratch
   private let fileStore: OperationFileStore
@@ -62,7 +60,7 @@ public final class OperationContext: Sendable {
   /// - Parameters:
   ///   - inputs: The outputs of its direct dependencies, in order of addition.
   ///   - contents: Finds values of the inputs that lie in a store.
-  ///   - inputFolder: Where the files are that its graph names as inputs.
+  ///   - inputFiles: Finds the files that its graph names as inputs; nil: it names none.
   ///   - fileStore: Takes the files of its output.
   ///   - logger: Gets the metadata `graph`, `operation` and `run`; nil: a logger labelled
   ///     `opcluster.operation`, made on demand.
@@ -72,7 +70,7 @@ public final class OperationContext: Sendable {
     index: UInt32? = nil, queueName: String = "", inputs: [DependencyInput] = [],
     gpus: [String] = [], home: OperationHome = .none, logger: Logger? = nil,
     scratch: OperationScratch = .none, contents: OperationContents = .none,
-    inputFolder: String? = nil, fileStore: OperationFileStore = .none, traceParent: TraceParent? = nil,
+    inputFiles: OperationInputFiles? = nil, fileStore: OperationFileStore = .none, traceParent: TraceParent? = nil,
     onProgress: @escaping @Sendable (Double, String) -> Void = { _, _ in }
   ) {
     self.attempt = attempt
@@ -83,7 +81,7 @@ public final class OperationContext: Sendable {
     self.queueName = queueName
     self.inputs = inputs
     self.contents = contents
-    self.inputFolder = inputFolder
+    self.inputFiles = inputFiles
     self.gpus = gpus
     self.home = home
     self.traceParent = traceParent
@@ -169,9 +167,9 @@ public final class OperationContext: Sendable {
   /// What its store has kept of its files; complete when its end is told.
   package var keptFiles: [StoredContent] { state.withLock { $0.kept } }
 
-  /// Puts a file of its output into its store. Blocks.
-  func keepFile(_ path: String) throws -> OperationFileStore.Kept {
-    let kept = try fileStore.keep(path)
+  /// Puts a file of its output into its store.
+  func keepFile(_ path: String) async throws -> OperationFileStore.Kept {
+    let kept = try await fileStore.keep(path)
     state.withLock { $0.kept.append(kept.content) }
     return kept
   }

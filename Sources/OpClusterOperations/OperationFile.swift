@@ -25,42 +25,60 @@ import Synchronization
 /// memory. Its name for commands and for people is that of the property, here `bam`; of a file
 /// that is the whole output `file`, and in lists and nested values the names and positions with
 /// points between them, as `tiles.0`.
+///
+/// A program that reads an output is brought a file of it when it asks for its bytes.
 public struct OperationFile: Sendable {
-  /// Where its bytes are on this machine. Of a file that was read from an output: nobody may write
-  /// there, and in an operation it lasts as long as the attempt.
-  public let path: String
-  /// Of a file that was fetched: readable, whatever becomes of its path.
-  private let mapped: Data?
+  private enum Place: Sendable {
+    case here(String)
+    case elsewhere(@Sendable () async throws -> (path: String, data: Data?))
+  }
+  private let place: Place
 
   /// A file to be left. It is read after `main` has returned; links are followed.
-  public init(path: String) {
-    self.path = path
-    mapped = nil
+  public init(path: String) { place = .here(path) }
+
+  /// A file that was left.
+  ///
+  /// - Parameter bring: Brings it here; called for each look. Its path, and its bytes if they may
+  ///   outlast that.
+  package init(bring: @escaping @Sendable () async throws -> (path: String, data: Data?)) {
+    place = .elsewhere(bring)
   }
 
-  fileprivate init(path: String, mapped: Data?) {
-    self.path = path
-    self.mapped = mapped
-  }
+  /// Where its bytes are on this machine. Nobody may write there. In an operation it lasts as long
+  /// as the attempt, in a program as long as the cluster is connected.
+  /// - Throws: ``BadOutput`` if it was not brought, or what fetching it threw.
+  public func path() async throws -> String { try await brought().path }
 
   /// Its bytes, mapped into memory: only what is looked at is read, and may leave memory again.
-  public func data() throws -> Data {
-    try mapped ?? Data(contentsOf: URL(filePath: path), options: .alwaysMapped)
+  /// - Throws: As ``path()``, or an error of the file system.
+  public func data() async throws -> Data {
+    let (path, data) = try await brought()
+    return try data ?? Data(contentsOf: URL(filePath: path), options: .alwaysMapped)
   }
 
   /// Its bytes as pieces of this size, the last one smaller; for what is read once, from front to
   /// back.
   /// - Parameter count: Bytes of a piece, at least one.
-  public func pieces(of count: Int = 1 << 20) throws -> some Sequence<Data> {
-    let (data, step) = (try data(), max(count, 1))
+  /// - Throws: As ``data()``.
+  public func pieces(of count: Int = 1 << 20) async throws -> some Sequence<Data> {
+    let (data, step) = (try await data(), max(count, 1))
     return stride(from: 0, to: data.count, by: step).lazy.map { start in
-      data[data.startIndex + start..<data.startIndex + min(data.count, start + step)]
+      let end = min(data.count - start, step)
+      return data[data.startIndex + start..<data.startIndex + start + end]
+    }
+  }
+
+  private func brought() async throws -> (path: String, data: Data?) {
+    switch place {
+    case .here(let path): (path, nil)
+    case .elsewhere(let bring): try await bring()
     }
   }
 }
 
 extension OperationFile: Codable {
-  private enum Key: String, CodingKey { case file, bytes }
+  private enum Key: String, CodingKey { case file }
 
   /// - Throws: `EncodingError` outside of an operation's output.
   public func encode(to encoder: any Encoder) throws {
@@ -72,18 +90,15 @@ extension OperationFile: Codable {
           debugDescription: "a file is a part of what an operation leaves, and of nothing else; "
             + "to hand one over, let an operation leave it"))
     }
-    let left = try files.leave(path, at: encoder.codingPath)
+    let name = try files.leave(self, at: encoder.codingPath)
     var container = encoder.container(keyedBy: Key.self)
-    try container.encode(left.name, forKey: .file)
-    try container.encode(left.content.size, forKey: .bytes)
+    try container.encode(name, forKey: .file)
   }
 
   /// - Throws: `DecodingError` outside of an operation's output.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: Key.self)
     let name = try container.decode(String.self, forKey: .file)
-    // The shape of the type has both.
-    _ = try container.decode(Int64.self, forKey: .bytes)
     if decoder is SchemaProbe {
       // It only looks at the shape of a type.
       self.init(path: "")
@@ -95,31 +110,7 @@ extension OperationFile: Codable {
           codingPath: decoder.codingPath,
           debugDescription: "a file is a part of what an operation left, and of nothing else"))
     }
-    self = try files.file(name)
-  }
-}
-
-extension OperationContext {
-  /// A file that the operation's graph names as an input: `reads` of the submitter, `align/bam` of a
-  /// dependency; of an array `align/3/bam`, of a folder or a pattern `align/bam/NAME`.
-  /// - Throws: ``MissingInput`` if there is none.
-  public func inputFile(_ path: String) throws -> OperationFile {
-    guard let inputFolder else {
-      throw MissingInput(
-        "there is no input file '\(path)': the graph names no files for this operation "
-          + "(inputs: {NAME: PATH}, or needs: {OPERATION: {files: [NAME]}})")
-    }
-    guard RelativePath.isValid(path) else {
-      throw MissingInput("'\(path)' is no path of an input file; it is one like align/bam")
-    }
-    let place = "\(inputFolder)/\(path)"
-    guard FileManager.default.fileExists(atPath: place) else {
-      let names = (try? FileManager.default.subpathsOfDirectory(atPath: inputFolder)) ?? []
-      throw MissingInput(
-        "there is no input file '\(path)'; there are "
-          + names.sorted().prefix(20).joined(separator: ", "))
-    }
-    return OperationFile(path: place)
+    self = files.file(name)
   }
 }
 
@@ -127,7 +118,7 @@ extension OperationContext {
 
 /// Puts a file of an operation where its readers find it; made by what runs the operation.
 public struct OperationFileStore: Sendable {
-  let keep: @Sendable (String) throws -> Kept
+  let keep: @Sendable (String) async throws -> Kept
 
   /// A file that is kept.
   public struct Kept: Hashable, Sendable {
@@ -139,8 +130,10 @@ public struct OperationFileStore: Sendable {
     }
   }
 
-  /// - Parameter keep: Keeps the bytes of the file at a path. Blocks.
-  public init(_ keep: @escaping @Sendable (String) throws -> Kept) { self.keep = keep }
+  /// - Parameter keep: Keeps the bytes of the file at a path. Called for the files of an output in
+  ///   their order, once for each, when the whole output could be encoded. It must not block a
+  ///   thread of Swift's pool for long: a file may have any size.
+  public init(_ keep: @escaping @Sendable (String) async throws -> Kept) { self.keep = keep }
 
   /// There is no store: an operation that leaves a file fails.
   public static let none = OperationFileStore { _ in throw NoStore() }
@@ -150,57 +143,52 @@ public struct OperationFileStore: Sendable {
   }
 }
 
-/// The files of an output that is being encoded, in order.
+/// The files of an output that is being encoded, in order; their bytes are looked at afterwards.
 final class OutputFiles: Sendable {
   static let key = CodingUserInfoKey(rawValue: "opcluster.output-files")
-  private let keep: @Sendable (String) throws -> OperationFileStore.Kept
   private let state = Mutex(State())
 
   private struct State {
-    var files: [StoredFile] = []
+    var files: [(name: String, file: OperationFile)] = []
     var names: Set<String> = []
   }
 
-  init(_ keep: @escaping @Sendable (String) throws -> OperationFileStore.Kept) {
-    self.keep = keep
-  }
+  var left: [(name: String, file: OperationFile)] { state.withLock { $0.files } }
 
-  var left: [StoredFile] { state.withLock { $0.files } }
-
-  /// - Throws: ``BadOutput``, or `StoreIsFull`.
-  fileprivate func leave(_ path: String, at place: [any CodingKey]) throws -> StoredFile {
+  fileprivate func leave(
+    _ file: OperationFile, at place: [any CodingKey]
+  ) throws(BadOutput) -> String {
     let name = Self.name(of: place)
     guard !name.contains("/"), RelativePath.isValid(name) else {
       throw BadOutput("a file cannot have the name '\(name)', which follows from its place")
     }
-    let count = try state.withLock { state in
+    let problem = state.withLock { state -> BadOutput? in
       guard state.names.insert(name).inserted else {
-        throw BadOutput("two files would have the name '\(name)', which follows from their places")
+        return BadOutput(
+          "two files would have the name '\(name)', which follows from their places")
       }
-      return state.names.count
+      // One place is for the value itself.
+      guard state.files.count < Limits.contentsPerOutput - 1 else {
+        return BadOutput(
+          "more than \(Limits.contentsPerOutput - 1) files; put them into an archive")
+      }
+      state.files.append((name, file))
+      return nil
     }
-    // One place is for the value itself.
-    guard count < Limits.contentsPerOutput else {
-      throw BadOutput(
-        "more than \(Limits.contentsPerOutput - 1) files; put them into an archive")
-    }
-    let kept: OperationFileStore.Kept
-    do {
-      kept = try keep(path)
-    } catch let error as StoreIsFull {
-      throw error
-    } catch {
-      throw BadOutput("the file '\(name)' was not kept: \(error)")
-    }
-    let file = StoredFile(
-      name: name, path: "", isExecutable: kept.isExecutable, content: kept.content)
-    state.withLock { $0.files.append(file) }
-    return file
+    if let problem { throw problem }
+    return name
   }
 
+  /// Names and positions with points between them.
   private static func name(of place: [any CodingKey]) -> String {
     if place.isEmpty { return "file" }
-    return place.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")
+    return place.map { key in
+      // The key of a dictionary may be a number as well, and stays as it is written: 007.
+      guard let position = key.intValue, key.stringValue == "Index \(position)" else {
+        return key.stringValue
+      }
+      return String(position)
+    }.joined(separator: ".")
   }
 }
 
@@ -217,9 +205,14 @@ struct ReadFiles: Sendable {
     self.contents = contents
   }
 
-  fileprivate func file(_ name: String) throws(BadOutput) -> OperationFile {
-    guard let content = files[name] else { throw BadOutput("it left no file '\(name)'") }
-    let (path, mapped) = try contents.file(content)
-    return OperationFile(path: path, mapped: mapped)
+  /// A file that is not here is an error for who looks at it: the value beside it is readable.
+  fileprivate func file(_ name: String) -> OperationFile {
+    if let content = files[name], let file = contents.file(content) { return file }
+    return OperationFile { [isNamed = files[name] != nil] in
+      throw BadOutput(
+        isNamed
+          ? "the file '\(name)' lies in the store of a worker, and was not brought here"
+          : "the file '\(name)' was not brought here: other files of it were asked for")
+    }
   }
 }

@@ -49,7 +49,7 @@ public struct OperationRegistry: Sendable {
     insert(
       Entry(type: Operation.operationType, isolation: Operation.isolation) { argument, context in
         let operation = try OperationArgument.decode(type, from: argument, for: context)
-        return try OutputValue.encode(await operation.main(context), in: context)
+        return try await OutputValue.encode(operation.main(context), leftBy: context)
       })
   }
 
@@ -100,7 +100,7 @@ public struct OperationRegistry: Sendable {
   public func add<Output: Encodable & Sendable>(
     closure: @escaping @Sendable (OperationContext) async throws -> Output
   ) -> UInt64 {
-    add(encodingClosure: { try OutputValue.encode(await closure($0), in: $0) })
+    add(encodingClosure: { try await OutputValue.encode(closure($0), leftBy: $0) })
   }
 
   /// Keeps a closure that encodes its output itself (`OutputValue.encode`).

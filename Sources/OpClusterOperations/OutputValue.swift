@@ -14,37 +14,64 @@ import OpClusterWire
 public enum OutputValue {
   /// Encodes a value as a message. One of more than `Limits.outputBytes` is for a store; who has
   /// none refuses it.
-  ///
-  /// - Parameter context: The operation that leaves it; its files are kept now. nil: it can have no
-  ///   files.
-  /// - Throws: ``BadOutput`` if it cannot be encoded, or `StoreIsFull`.
-  public static func encode<Value: Encodable>(
-    _ value: Value, in context: OperationContext? = nil
-  ) throws -> [UInt8] {
-    if value is NoOutput { return [] }
+  /// - Throws: ``BadOutput`` if it cannot be encoded, or has files: an operation alone leaves them.
+  public static func encode<Value: Encodable>(_ value: Value) throws(BadOutput) -> [UInt8] {
+    try finished(opened(value, files: nil))
+  }
+
+  /// Encodes what an operation leaves, and keeps its files: once for each attempt.
+  /// - Throws: ``BadOutput`` if it cannot be encoded or a file is not kept, or `StoreIsFull`.
+  package static func encode<Value: Encodable>(
+    _ value: Value, leftBy context: OperationContext
+  ) async throws -> [UInt8] {
+    let files = OutputFiles()
+    var output = try opened(value, files: files)
+    for (name, file) in files.left {
+      do {
+        let kept = try await context.keepFile(try await file.path())
+        output.files.append(
+          StoredFile(
+            name: name, path: "", isExecutable: kept.isExecutable, content: kept.content))
+      } catch let error as StoreIsFull {
+        throw error
+      } catch {
+        throw BadOutput("the file '\(name)' was not kept: \(error)")
+      }
+    }
+    return try finished(output)
+  }
+
+  /// The value and the name of its type.
+  private static func opened<Value: Encodable>(
+    _ value: Value, files: OutputFiles?
+  ) throws(BadOutput) -> OperationOutput {
     var output = OperationOutput()
+    if value is NoOutput { return output }
     output.typeName = typeName(of: Value.self)
     let encoder = JSON.encoder()
-    let files = context.map { context in OutputFiles { try context.keepFile($0) } }
     if let files, let key = OutputFiles.key { encoder.userInfo[key] = files }
     do {
       output.value = Array(try encoder.encode(value))
     } catch let error as BadOutput {
       throw error
-    } catch let error as StoreIsFull {
-      throw error
     } catch {
       throw BadOutput("the output cannot be encoded: \(CodingText.describe(error))")
     }
-    output.files = files?.left ?? []
-    guard output.files.isEmpty || Wire.encode(output: output.withoutValue).count <= filesBytes else {
+    return output
+  }
+
+  /// With those of its fields that commands may read, as far as there is room.
+  private static func finished(_ opened: OperationOutput) throws(BadOutput) -> [UInt8] {
+    if opened.typeName.isEmpty { return [] }
+    var output = opened
+    let around = Wire.encode(output: output.withoutValue).count
+    guard output.files.isEmpty || around <= filesBytes else {
       throw BadOutput(
         "the names and digests of its \(output.files.count) files are more than "
           + "\(filesBytes) bytes; put them into an archive")
     }
     // Twelve bytes exceed the overhead of a pair. Beside a value that goes to a store there is room
     // for the pairs, and for what says where the value is.
-    let around = Wire.encode(output: output.withoutValue).count
     let isLarge = output.value.count + around + 32 > Limits.outputBytes
     var room = Limits.outputBytes - around - (isLarge ? 128 : output.value.count + 8)
     for pair in ScalarFields.pairs(in: output.value) {

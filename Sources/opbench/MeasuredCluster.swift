@@ -18,11 +18,13 @@ enum MeasuredCluster {
 
   /// Workers of one cpu each. The first graph warms up: it starts processes, opens connections, and
   /// loads what is loaded once.
+  ///
+  /// - Parameter workerProgram: The path of the workers' program; nil: `opworker`.
   static func use<Result>(
-    _ setting: Setting = .usual, workers: Int = 2,
+    _ setting: Setting = .usual, workers: Int = 2, workerProgram: String? = nil,
     _ body: (EmbeddedCluster) async throws -> Result
   ) async throws -> Result {
-    try await start(setting, workers: workers) { cluster in
+    try await start(setting, workers: workers, workerProgram: workerProgram) { cluster in
       try await Follower(cluster.connection).run(Graphs.independent(200))
       return try await body(cluster)
     }
@@ -103,9 +105,10 @@ enum MeasuredCluster {
   }
 
   private static func start<Result>(
-    _ setting: Setting, workers: Int, _ body: (EmbeddedCluster) async throws -> Result
+    _ setting: Setting, workers: Int, workerProgram: String? = nil,
+    _ body: (EmbeddedCluster) async throws -> Result
   ) async throws -> Result {
-    var settings = EmbeddedCluster.Settings(cpusPerWorker: 1)
+    var settings = EmbeddedCluster.Settings(cpusPerWorker: 1, workerExecutable: workerProgram)
     settings.workers = workers
     switch setting {
     case .usual: break

@@ -20,6 +20,11 @@ struct Opbench: AsyncParsableCommand {
     ],
     defaultSubcommand: Run.self)
 
+  static func main() async {
+    BenchWorker.serveIfAsked()
+    await main(nil)
+  }
+
   struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Run workloads and print a table.")
 

@@ -87,8 +87,13 @@ enum Workload: String, CaseIterable {
     case .smallFiles: return try await Measurements.transfer(files: 10_000, of: 100 << 10)
     case .shuffle:
       return [
-        ("1 MiB in all", try await Measurements.shuffle(width: 100, pieceBytes: 105)),
-        ("1 GiB in all", try await Measurements.shuffle(width: 100, pieceBytes: 107_375)),
+        ("files, 1 MiB in all", try await Measurements.shuffle(width: 100, pieceBytes: 105)),
+        ("files, 1 GiB in all", try await Measurements.shuffle(width: 100, pieceBytes: 107_375)),
+        ("values, 1 MiB in all", try await Measurements.valueShuffle(width: 100, pieceBytes: 105)),
+        (
+          "values, 1 GiB in all",
+          try await Measurements.valueShuffle(width: 100, pieceBytes: 107_375)
+        ),
       ]
     case .racks:
       return try await Measurements.racks(3, of: 300, operations: 200_000)

@@ -41,10 +41,12 @@ public struct JoinFiles: RegisteredOperation {
 
   public func main(_ context: OperationContext) async throws -> OperationFile {
     var joined = Data()
-    for part in files.parts { for piece in try part.pieces(of: 10_000) { joined += piece } }
+    for part in files.parts {
+      for piece in try await part.pieces(of: 10_000) { joined += piece }
+    }
     let expected = Data(LeaveFiles.text(0..<files.lines).utf8)
-    guard try files.text.data() == expected, joined == expected else { throw Different() }
-    return OperationFile(path: files.text.path)
+    guard try await files.text.data() == expected, joined == expected else { throw Different() }
+    return files.text
   }
   struct Different: Error {}
 }
@@ -89,10 +91,11 @@ public struct LeaveNoFile: RegisteredOperation {
 public struct AppendFiles: RegisteredOperation {
   public static let typeName = "conformance.append-files"
   public var paths: [String]
+  public init(paths: [String]) { self.paths = paths }
 
   public func main(_ context: OperationContext) async throws -> AppendedFiles {
     var all = Data()
-    for path in paths { all += try context.inputFile(path).data() }
+    for path in paths { all += try await context.inputFile(path).data() }
     let place = try context.scratchFolder() + "/all"
     try all.write(to: URL(filePath: place))
     return AppendedFiles(bytes: all.count, all: OperationFile(path: place))

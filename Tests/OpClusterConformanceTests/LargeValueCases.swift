@@ -19,11 +19,7 @@ extension Conformance {
         let leave = ClusterOperation(LeaveText(length: 5_000_000), name: "leave")
         let measures = (0..<6).map { ClusterOperation(MeasureText(), name: "measure\($0)") }
         for measure in measures { try measure.addDependency(leave, when: .succeeded) }
-        let command = ClusterOperation(
-          ClusterCommand(shell: "echo \"title=${{ needs.leave.outputs.title }}\" > \"$OP_OUTPUT\""),
-          name: "command")
-        try command.addDependency(leave, when: .succeeded)
-        try await stage.queue.addOperations([leave] + measures + [command])
+        try await stage.queue.addOperations([leave] + measures)
         for measure in measures { try await stage.ended(measure) }
         for measure in measures { #expect(try await measure.output(as: Int.self) == 5_000_000) }
         #expect(try await leave.output(of: LeaveText.self) == LongText(length: 5_000_000))

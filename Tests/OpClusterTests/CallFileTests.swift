@@ -70,8 +70,8 @@ import Testing
       for (type, paths, message) in [
         (
           "conformance.append-files", "other",
-          "there is no input file 'other'; there are make, make/0, make/0/text, make/1, "
-            + "make/1/text, raw"
+          "there is no input file 'other'; there are make/0/text, make/1/text, "
+            + "raw"
         ),
         ("conformance.append-files-apart", "../raw", "'../raw' is no path of an input file"),
       ] {

@@ -47,6 +47,22 @@ public struct ClusterCommand: Hashable, Sendable {
     set { specification.standardInput = newValue.map { .text(CommandText($0)) } ?? .nothing }
   }
 
+  /// Files that it leaves for others: a name for each, and a path, a folder or a pattern, from its
+  /// working folder. They go to the store of its worker when it has succeeded. One that is not there
+  /// fails it.
+  public var outputFiles: [String: String] {
+    get {
+      var all: [String: String] = [:]
+      for file in specification.outputFiles { all[file.name] = Self.text(file.path) }
+      return all
+    }
+    set {
+      specification.outputFiles = newValue.sorted { $0.key < $1.key }.map {
+        CommandSpecification.OutputFile(name: $0.key, path: CommandText($0.value))
+      }
+    }
+  }
+
   /// Exit statuses that count as success; empty means only 0.
   public var successStatuses: [UInt8] {
     get { specification.successStatuses }

@@ -67,7 +67,7 @@ public final class ClusterOperation: Sendable {
     returning body: @escaping @Sendable (OperationContext) async throws -> Value
   ) {
     self.init(
-      .closure(.returning { try OutputValue.encode(try await body($0), in: $0) }), name: name)
+      .closure(.returning { try await OutputValue.encode(body($0), leftBy: $0) }), name: name)
   }
 
   /// Runs a closure that needs no context and leaves a value for dependents.
@@ -196,6 +196,11 @@ public struct OperationFlags: Hashable, Sendable {
   public var isExecuting: Bool
   public var isFinished: Bool
   public var isCancelled: Bool
+}
+
+extension ClusterOperation {
+  /// The name by which dependents find it.
+  var templateName: String { life.withLock { $0.settings.name ?? $0.work.defaultName } }
 }
 
 extension ClusterOperation: Hashable, CustomStringConvertible {

@@ -33,6 +33,11 @@ public struct OperationSettings: Hashable, Sendable {
   /// opens it earlier, cancelling opens it at once. A delay counts from the addition of the
   /// operation.
   public var notBefore: NotBefore?
+  /// The files of dependencies that it reads: names of files, by the name of the dependency. A
+  /// command finds them as `$OP_INPUTS/DEPENDENCY/FILE`, a registered operation by
+  /// `context.inputFile("DEPENDENCY/FILE")`. Files that are parts of
+  /// a value come without being named; where some are named, these alone come.
+  public var inputFiles: [String: [String]] = [:]
   /// Free labels for finding and cancelling operations (S97).
   public var labels: [String: String] = [:]
   /// Informative only, as in Foundation (S130).
@@ -65,6 +70,11 @@ extension OperationSettings {
     template.isHeld = isHeld
     template.notBefore = notBefore
     template.wantsInputs = true
+    template.inputFiles = inputFiles.sorted { $0.key < $1.key }.flatMap { dependency, names in
+      names.map {
+        InputFile(operation: dependency, file: $0, folder: dependency, isByIndex: false)
+      }
+    }
     if labels.isEmpty { return }
     template.labels = labels.sorted { $0.key < $1.key }.map { Label(key: $0.key, value: $0.value) }
   }

@@ -88,8 +88,8 @@ extension ClusterOperation {
     try await output(as: Body.Output.self)
   }
 
-  /// The output; waits for the end. Its files are brought to this machine, and lie there as long as
-  /// the cluster is connected.
+  /// The output; waits for the end. Files that are parts of it are brought here when their bytes are
+  /// asked for.
   public func output<Value: Decodable>(
     as type: Value.Type = Value.self
   ) async throws(ClusterError) -> Value {
@@ -106,7 +106,7 @@ extension ClusterOperation {
     }
   }
 
-  /// The value of an output and its files that lie in stores, brought here.
+  /// The value of an output if it lies in a store, brought here, and the ways to its files.
   private func contents(
     of output: OperationOutput
   ) async throws(ClusterError) -> OperationContents {
@@ -114,14 +114,41 @@ extension ClusterOperation {
     guard let (cluster, _) = place, OpClusterModel.OperationOutput.isTyped(output.bytes) else {
       return .none
     }
-    let named = OpClusterModel.OperationOutput.contents(of: output.bytes)
     var found: [ContentDigest: Data] = [:]
-    var paths: [ContentDigest: String] = [:]
-    for content in named {
-      found[content.digest] = try await cluster.backend.data(of: content)
-      paths[content.digest] = cluster.backend.path(of: content)
+    if let opened = try? Wire.decodeOutput(output.bytes), let at = opened.valueContent,
+      at < opened.contents.count
+    {
+      found[opened.contents[at].digest] = try await cluster.backend.data(of: opened.contents[at])
     }
-    return OperationContents({ [found] in found[$0] }, at: { [paths] in paths[$0] })
+    return OperationContents({ [found] in found[$0] }, file: { cluster.file($0) })
+  }
+
+  /// The paths of the files that it has left, in their order: `bam`, of a folder or a pattern
+  /// `bam/NAME`, of a value the names of its properties. Waits for its end.
+  public func filePaths() async throws(ClusterError) -> [String] {
+    try await leftFiles().map(\.shownPath)
+  }
+
+  /// A file that it has left; its bytes are brought here when they are asked for. Waits for its end.
+  ///
+  /// - Parameter path: One of ``filePaths()``.
+  /// - Throws: `noOutput` if there is none.
+  public func file(_ path: String) async throws(ClusterError) -> OperationFile {
+    let files = try await leftFiles()
+    guard let file = files.first(where: { $0.shownPath == path }), let (cluster, _) = place else {
+      let others = files.prefix(20).map(\.shownPath).joined(separator: ", ")
+      throw noOutput(
+        "it left no file '\(path)'" + (others.isEmpty ? "" : "; it left \(others)"))
+    }
+    return cluster.file(file.content)
+  }
+
+  private func leftFiles() async throws(ClusterError) -> [StoredFile] {
+    try await waitUntilFinished()
+    guard case .value(let output) = try await result(),
+      let opened = try? Wire.decodeOutput(output.bytes)
+    else { return [] }
+    return opened.files
   }
 
   private func noOutput(_ why: String) -> ClusterError {
@@ -158,7 +185,19 @@ extension ClusterOperation {
   }
 }
 
+extension StoredFile {
+  fileprivate var shownPath: String { path.isEmpty ? name : "\(name)/\(path)" }
+}
+
 extension OperationCluster {
+  /// A file in a store: fetched once, when somebody asks for its bytes.
+  func file(_ content: StoredContent) -> OperationFile {
+    OperationFile { [self] in
+      let data = try await backend.data(of: content)
+      return (backend.path(of: content) ?? "", data)
+    }
+  }
+
   func row(of id: OperationID) async throws(ClusterError) -> OperationRow? {
     try await awaited { done in row(of: id, done) }
   }

@@ -40,13 +40,14 @@ struct GraphBuilder {
   // MARK: - Templates
 
   private mutating func addTemplate(_ operation: ClusterOperation) throws(ClusterError) {
-    let (settings, work, isBarrier, isCancelled) = operation.life.withLock { life in
+    let (settings, work, isBarrier, isCancelled, dependencies) = operation.life.withLock { life in
       if !life.dependencies.isEmpty { dependents.append((operation, life.dependencies)) }
       if let function = life.completionFunction {
         completions.append((UInt32(objects.count), function))
       }
-      return (life.settings, life.work, life.isBarrier, life.isCancelled)
+      return (life.settings, life.work, life.isBarrier, life.isCancelled, life.dependencies)
     }
+    if !settings.inputFiles.isEmpty { try check(settings.inputFiles, of: operation, dependencies) }
     let (lowered, payload) = try lower(work, of: settings.name ?? work.defaultName)
     objects.append(operation)
     if case .call(let type) = lowered, let newest, newest.work == type,
@@ -65,6 +66,30 @@ struct GraphBuilder {
       newest = (settings, type, isBarrier)
     } else {
       newest = nil
+    }
+  }
+
+  /// Files are found by the name of the dependency, so that it must be clear which one that is.
+  private func check(
+    _ files: [String: [String]], of operation: ClusterOperation, _ dependencies: [Dependency]
+  ) throws(ClusterError) {
+    let names = dependencies.map { $0.operation.templateName }
+    for (name, wanted) in files.sorted(by: { $0.key < $1.key }) {
+      let count = names.count { $0 == name }
+      guard count != 1 else {
+        if Set(wanted).count == wanted.count { continue }
+        throw ClusterError(
+          .badRequest, "'\(operation)' reads a file of '\(name)' twice: \(wanted.sorted())")
+      }
+      throw ClusterError(
+        .badRequest,
+        "'\(operation)' reads files of '\(name)', and "
+          + (count == 0
+            ? "none of its dependencies has this name"
+            : "\(count) of its dependencies have this name"),
+        hint: count == 0
+          ? "add the dependency before the operation; its name is what '.name' says"
+          : "give each a name of its own")
     }
   }
 

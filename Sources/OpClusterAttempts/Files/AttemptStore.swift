@@ -5,7 +5,9 @@ import Glibc
 import OpClusterFolders
 package import OpClusterModel
 package import OpClusterOperations
+import OpClusterProcesses
 import OpClusterSystem
+import OpClusterWire
 import Synchronization
 
 /// Any thread. Its closures block.
@@ -16,17 +18,25 @@ package final class AttemptStore: Sendable {
   private let keepFile: @Sendable (Int32) throws -> StoredContent
   /// Makes a content readable at a path where nothing is; the last argument: and executable.
   private let link: @Sendable (ContentDigest, String, Bool) throws -> Void
+  /// Lets go what was kept and nobody has heard of.
+  private let drop: @Sendable ([StoredContent]) -> Void
+  /// Keeps files of operations in this process: their threads must not wait for a disk.
+  private let threads = WorkThreads<@Sendable () -> Void>(
+    named: "keeper", atMost: Limits.outputThreads
+  ) { $0() }
   /// Whether the coordinator tells others where contents are.
   private let isTold = Atomic<Bool>(false)
 
   package init(
     keepBytes: @escaping @Sendable ([UInt8]) throws -> StoredContent,
     keepFile: @escaping @Sendable (Int32) throws -> StoredContent,
-    link: @escaping @Sendable (ContentDigest, String, Bool) throws -> Void
+    link: @escaping @Sendable (ContentDigest, String, Bool) throws -> Void,
+    drop: @escaping @Sendable ([StoredContent]) -> Void = { _ in }
   ) {
     self.keepBytes = keepBytes
     self.keepFile = keepFile
     self.link = link
+    self.drop = drop
   }
 
   package func mark(told isTold: Bool) { self.isTold.store(isTold, ordering: .relaxed) }
@@ -42,26 +52,39 @@ package final class AttemptStore: Sendable {
   package var files: OperationFileStore {
     OperationFileStore { [self] path in
       guard mayKeep else { throw NoPlace() }
-      guard case .file(let isExecutable)? = FileKind(ofTarget: path) else { throw NoFile(path) }
-      return OperationFileStore.Kept(
-        content: try FileTree.reading(path, followsLinks: true, keepFile),
-        isExecutable: isExecutable)
+      return try await withCheckedThrowingContinuation { kept in
+        threads.add { [self] in kept.resume(with: Result { try keep(path) }) }
+      }
     }
+  }
+
+  private func keep(_ path: String) throws -> OperationFileStore.Kept {
+    guard case .file(let isExecutable)? = FileKind(ofTarget: path) else { throw NoFile(path) }
+    return OperationFileStore.Kept(
+      content: try FileTree.reading(path, followsLinks: true, keepFile),
+      isExecutable: isExecutable)
+  }
+
+  /// Lets go what was kept for a result that does not name it.
+  func forget(_ kept: [StoredContent], notIn results: [AttemptResult]) {
+    if kept.isEmpty { return }
+    let named = Set(results.flatMap { OperationOutput.contents(of: $0.output) })
+    drop(kept.filter { !named.contains($0) })
   }
 
   /// The result of a child that left a large value in a file, and files beside it. Both are removed.
   func fitting(
-    _ result: AttemptResult, valueAt path: String
+    _ result: AttemptResult, leaving value: LeftValue
   ) -> (AttemptResult, [StoredContent]) {
-    let folder = ChildWords.filesFolder(of: path)
+    let folder = ChildWords.filesFolder(of: value.path)
     defer {
-      Folders.removeFile(path)
+      Folders.removeFile(value.path)
       Folders.removeTree(folder)
     }
     return result.namingKept {
-      try FileTree.reading(path, followsLinks: false, keepFile)
+      try value.reading(value.path, keepFile)
     } file: { position in
-      try FileTree.reading("\(folder)/\(position)", followsLinks: false, keepFile)
+      try value.reading("\(folder)/\(position)", keepFile)
     }
   }
 
@@ -117,15 +140,22 @@ package final class AttemptStore: Sendable {
       try Folders.letPass(folder)
       let needs = job.announcement.contentNeeds
       if needs.values {
-        for content in job.inputs.contents(ContentNeeds(values: true)) {
-          if isWithdrawn() { return }
-          try link(content.digest, "\(folder)/\(content.digest)", false)
+        var linked: Set<ContentDigest> = []
+        for input in job.inputs {
+          let contents = input.valueContents(needs)
+          if contents.isEmpty { continue }
+          let programs = Self.executables(of: input)
+          for content in contents where linked.insert(content.digest).inserted {
+            if isWithdrawn() { return }
+            try link(
+              content.digest, "\(folder)/\(content.digest)", programs.contains(content.digest))
+          }
         }
       }
       if needs.files.isEmpty { return }
       let root = Self.filesFolder(in: folder)
       try Folders.makeReadable(root)
-      for (file, path) in try job.inputFiles() {
+      for (file, path) in try job.announcement.inputFiles.found(in: job.inputs) {
         if isWithdrawn() { return }
         try Folders.makeReadableParents(of: path, in: root)
         try link(file.content.digest, "\(root)/\(path)", file.isExecutable)
@@ -137,6 +167,11 @@ package final class AttemptStore: Sendable {
       Folders.removeTree(folder)
       throw AttemptProblem(cause: .cannotStart, message: "an input is not readable here: \(error)")
     }
+  }
+
+  private static func executables(of input: DependencyInput) -> Set<ContentDigest> {
+    guard let bytes = input.output, let output = try? Wire.decodeOutput(bytes) else { return [] }
+    return Set(output.files.lazy.filter(\.isExecutable).map(\.content.digest))
   }
 
   /// `OP_INPUTS` of an attempt with this folder.
@@ -158,10 +193,33 @@ private struct NoPlace: Error, CustomStringConvertible {
     "the coordinator does not hear of this store; leave the path of a file that its readers can see"
 }
 
+/// A value that a child has left in a file, with other files beside it.
+struct LeftValue: Sendable {
+  var path: String
+  /// Whose child it was; nil: the worker's.
+  var account: LocalAccount?
+
+  /// Opens a file with the rights of the child: a folder of it may be a link to another one by now.
+  func reading(
+    _ path: String, _ keep: (Int32) throws -> StoredContent
+  ) throws -> StoredContent {
+    let opened = try withRights(of: account) {
+      () throws(SpawnError) -> Result<Int32, SystemError> in
+      do throws(SystemError) {
+        return .success(try FileTree.descriptor(path, followsLinks: false))
+      } catch {
+        return .failure(error)
+      }
+    }
+    let descriptor = try opened.get()
+    defer { close(descriptor) }
+    return try keep(descriptor)
+  }
+}
+
 /// What a part has left on the disk.
 enum LeftFiles: Sendable {
-  /// A child: its value, at this path.
-  case value(String)
+  case value(LeftValue)
   /// A command: the files that it promised.
   case files(OutputFilePromise)
 }
@@ -181,7 +239,7 @@ final class FileKeeper: Sendable {
     threads = WorkThreads(named: "keeper", atMost: Limits.outputThreads) { work in
       let (result, kept) =
         switch work.left {
-        case .value(let path): store.fitting(work.result, valueAt: path)
+        case .value(let value): store.fitting(work.result, leaving: value)
         case .files(let promise): store.fitting(work.result, leaving: promise)
         }
       _ = ends.post(.ended(work.part, result, kept))

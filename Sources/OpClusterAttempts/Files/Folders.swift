@@ -69,6 +69,8 @@ package enum Folders {
     let target = unsafe open(path, flags, 0o600)
     guard target >= 0 else { throw SystemError(action: "make \(path)", code: errno) }
     defer { close(target) }
+    // What could be executed can be.
+    if try facts(ofFile: source, at: path).isExecutable { _ = fchmod(target, 0o700) }
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
     while true {
       let count = unsafe read(source, &buffer, buffer.count)

@@ -13,7 +13,7 @@ import OpClusterWire
 /// The reports of children.
 enum ChildNews {
   /// With the file in which the child has left a value that is too large for a message.
-  case ended(Part, AttemptResult, value: String?)
+  case ended(Part, AttemptResult, value: LeftValue?)
   case progress(Part, Double, String)
 }
 
@@ -421,12 +421,16 @@ final class ChildPool {
   }
 
   /// The file of a value that the child has left there instead of in its result.
-  private func valueFile(of result: AttemptResult, _ part: Part, _ child: Child) -> String? {
+  private func valueFile(
+    of result: AttemptResult, _ part: Part, _ child: Child
+  ) -> LeftValue? {
     guard store != nil, result.isSuccess, !OperationOutput.contents(of: result.output).isEmpty
     else { return nil }
-    return ChildWords.valueFile(
-      of: part.folderName, in: scratch.tasksFolder(of: child.kind.account),
-      child: child.reference.process)
+    return LeftValue(
+      path: ChildWords.valueFile(
+        of: part.folderName, in: scratch.tasksFolder(of: child.kind.account),
+        child: child.reference.process),
+      account: child.kind.account)
   }
 
   /// Returns the result if the child's limits caused the end.

@@ -28,6 +28,7 @@ final class ExecutorLoop {
   private let orders: Mailbox<ExecutorOrder>
   private let onProgress: @Sendable (AttemptID, Double, String) -> Void
   private let onEnd: @Sendable (AttemptID, AttemptResult) -> Void
+  private let store: AttemptStore?
   /// The runner, or the reason why there is none.
   private let attempts: Result<AttemptRunner, WorkerError>
   private var running: Set<AttemptID> = []
@@ -40,6 +41,7 @@ final class ExecutorLoop {
     _ onEnd: @escaping @Sendable (AttemptID, AttemptResult) -> Void
   ) {
     self.folder = folder
+    self.store = store
     self.orders = orders
     self.onProgress = onProgress
     self.onEnd = onEnd
@@ -130,8 +132,8 @@ final class ExecutorLoop {
     let ended = attempts.collect(at: now, progress: onProgress)
     // The executor reports the end even if processes survive.
     _ = attempts.takeSurvivals()
-    // Who asked for the attempt finds what was kept in its result.
-    _ = attempts.takeKept()
+    // Who asked for the attempt finds what was kept in its result, if that came to something.
+    store?.forget(attempts.takeKept(), notIn: ended.map(\.1))
     // Move the logs before the end is reported, so that a reader finds them.
     attempts.tidy()
     for (attempt, result) in ended {

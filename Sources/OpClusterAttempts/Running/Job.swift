@@ -1,8 +1,6 @@
 // Values that the runners exchange on the loop thread: the attempt to run, and its parts.
 
 package import OpClusterModel
-import OpClusterOperations
-import OpClusterWire
 
 /// One attempt that the brain, or a program, wants to run.
 package struct Job: Sendable {
@@ -31,30 +29,6 @@ package struct Job: Sendable {
   /// Whether it has a folder with what it reads of stores.
   var readsStore: Bool {
     !announcement.inputFiles.isEmpty || !inputs.contents(announcement.contentNeeds).isEmpty
-  }
-
-  /// The files that it reads, and their paths in `OP_INPUTS`.
-  ///
-  /// - Throws: ``MissingInput`` if a value has no such file; what a command leaves is known before.
-  func inputFiles() throws -> [(file: StoredFile, path: String)] {
-    var found: [(StoredFile, String)] = []
-    for input in inputs {
-      let wanted = announcement.inputFiles.filter { $0.isOf(input) }
-      guard !wanted.isEmpty, let bytes = input.output else { continue }
-      let output = try Wire.decodeOutput(bytes)
-      for wish in wanted {
-        guard output.typeName.isEmpty || output.files.contains(where: { $0.name == wish.file }) else {
-          throw MissingInput(
-            "'\(input.name)' left no file '\(wish.file)'; the files of a value have the names of "
-              + "its properties")
-        }
-        for file in output.files where file.name == wish.file {
-          let place = wish.path(of: input)
-          found.append((file, file.path.isEmpty ? place : "\(place)/\(file.path)"))
-        }
-      }
-    }
-    return found
   }
 
   var announcement: TemplateAnnouncement { template.announcement }

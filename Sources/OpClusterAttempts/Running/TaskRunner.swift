@@ -128,8 +128,8 @@ extension Job {
           return folder
         }, remove: { Folders.removeTree($0) }),
       contents: OperationContents(in: inputFolder),
-      inputFolder: announcement.inputFiles.isEmpty
-        ? nil : AttemptStore.filesFolder(in: inputFolder),
+      inputFiles: announcement.inputFiles.isEmpty
+        ? nil : OperationInputFiles(in: AttemptStore.filesFolder(in: inputFolder)),
       fileStore: files, traceParent: traceParent,
       onProgress: say)
   }

@@ -66,8 +66,11 @@ struct OperationDeclaration {
 }
 
 extension OperationDeclaration {
-  /// Whether it leaves a value of a type, with files as parts of it.
-  var leavesValue: Bool { if case .call = work { true } else { false } }
+  /// Whether it leaves a value of a type, with files as parts of it. A function of Python leaves
+  /// none.
+  var leavesValue: Bool {
+    if case .call(let call) = work { call.type != .python } else { false }
+  }
 
   /// Whether files travel to it or from it.
   var handsFilesOn: Bool {
