@@ -267,8 +267,8 @@ let package = Package(
       name: "opbench",
       dependencies: [
         "OpCluster", "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations",
-        "OpClusterServing", "OpClusterClient", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
-        "OpClusterModel", arguments,
+        "OpClusterServing", "OpClusterClient", "OpClusterWire", "OpClusterSystem",
+        "OpClusterZeroMQ", "OpClusterModel", arguments,
       ]),
 
     // tests, a target for each of the above; all of them can say which rules they check

@@ -153,7 +153,8 @@ final class LocalValues: Sendable {
           state.disk.add(digest, value.size)
         }
       }
-      return state.letGo(from: \.memory, beyond: limit) + state.letGo(from: \.disk, beyond: fileLimit)
+      return state.letGo(from: \.memory, beyond: limit)
+        + state.letGo(from: \.disk, beyond: fileLimit)
     }
   }
 
@@ -163,7 +164,11 @@ final class LocalValues: Sendable {
       for digest in digests {
         guard let value = state.values[digest], value.isReleased else { continue }
         state.values[digest]?.isReleased = false
-        if value.path == nil { state.memory.bytes -= value.size } else { state.disk.bytes -= value.size }
+        if value.path == nil {
+          state.memory.bytes -= value.size
+        } else {
+          state.disk.bytes -= value.size
+        }
       }
     }
   }

@@ -44,7 +44,8 @@ extension LocalCluster {
     do throws(SystemError) {
       result = try runOnThisThread(began: { runner.isRun(by: $0) }) {
         self.keepingValue(
-          of: await registry.run(run.type, argument: run.argument, context: run.context), run.context)
+          of: await registry.run(run.type, argument: run.argument, context: run.context),
+          run.context)
       }
     } catch {
       result.cause = .cannotStart

@@ -427,8 +427,8 @@ public enum Limits {
   /// The default limit of a worker's store; a quarter of the disk if that is less.
   public static let storeBytes: Int64 = 50 * 1024 * 1024 * 1024
 
-  /// Bytes of large values, in memory and in files, that a program without workers keeps after their
-  /// graphs have ended.
+  /// Bytes of large values, in memory and in files, that a program without workers keeps after
+  /// their graphs have ended.
   public static let releasedValueBytes = 1 << 30
   public static let releasedFileBytes = 8 << 30
 

@@ -29,6 +29,27 @@ public struct DependencyResult: Hashable, Sendable {
 }
 
 extension OperationContext {
+  /// A file that the operation's graph names as an input: `reads` of the submitter, `align/bam` of
+  /// a dependency; of an array `align/3/bam`, of a folder or a pattern `align/bam/NAME`. Nobody may
+  /// write to it.
+  /// - Throws: ``MissingInput`` if there is none.
+  public func inputFile(_ path: String) throws -> OperationFile {
+    guard let inputFiles else {
+      throw MissingInput(
+        "there is no input file '\(path)': its graph names no files for this operation "
+          + "(inputs: {NAME: PATH}, or needs: {OPERATION: {files: [NAME]}})")
+    }
+    guard RelativePath.isValid(path) else {
+      throw MissingInput("'\(path)' is no path of an input file; it is one like align/bam")
+    }
+    if let file = try inputFiles.find(path) { return file }
+    throw MissingInput(
+      "there is no input file '\(path)'; there are "
+        + inputFiles.paths().sorted().prefix(20).joined(separator: ", "))
+  }
+}
+
+extension OperationContext {
   /// The direct dependencies, in order of addition (S135).
   public var dependencies: [DependencyResult] { inputs.map(DependencyResult.init) }
 

@@ -70,7 +70,8 @@ public final class OperationContext: Sendable {
     index: UInt32? = nil, queueName: String = "", inputs: [DependencyInput] = [],
     gpus: [String] = [], home: OperationHome = .none, logger: Logger? = nil,
     scratch: OperationScratch = .none, contents: OperationContents = .none,
-    inputFiles: OperationInputFiles? = nil, fileStore: OperationFileStore = .none, traceParent: TraceParent? = nil,
+    inputFiles: OperationInputFiles? = nil, fileStore: OperationFileStore = .none,
+    traceParent: TraceParent? = nil,
     onProgress: @escaping @Sendable (Double, String) -> Void = { _, _ in }
   ) {
     self.attempt = attempt

@@ -24,6 +24,12 @@ public struct BadOutput: Error, Hashable, Sendable, CustomStringConvertible {
   public init(_ description: String) { self.description = description }
 }
 
+/// The store of the worker, or its disk, has no room for what was left.
+package struct StoreIsFull: Error, CustomStringConvertible {
+  package let description: String
+  package init(_ description: String) { self.description = description }
+}
+
 /// Errors of coding in a readable form.
 enum CodingText {
   /// `radius: expected Double, found a string`, or the error's own description.

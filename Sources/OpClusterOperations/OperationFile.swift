@@ -21,8 +21,8 @@ import Synchronization
 ///     }
 ///
 /// When `main` returns, its bytes go to the store of the worker, from where the workers of those
-/// who read the output fetch them before these begin. It may have any size: neither side holds it in
-/// memory. Its name for commands and for people is that of the property, here `bam`; of a file
+/// who read the output fetch them before these begin. It may have any size: neither side holds it
+/// in memory. Its name for commands and for people is that of the property, here `bam`; of a file
 /// that is the whole output `file`, and in lists and nested values the names and positions with
 /// points between them, as `tiles.0`.
 ///
@@ -78,7 +78,10 @@ public struct OperationFile: Sendable {
 }
 
 extension OperationFile: Codable {
-  private enum Key: String, CodingKey { case file }
+  /// What stands in the place of a file.
+  private struct Name: Codable {
+    var file: String
+  }
 
   /// - Throws: `EncodingError` outside of an operation's output.
   public func encode(to encoder: any Encoder) throws {
@@ -90,20 +93,12 @@ extension OperationFile: Codable {
           debugDescription: "a file is a part of what an operation leaves, and of nothing else; "
             + "to hand one over, let an operation leave it"))
     }
-    let name = try files.leave(self, at: encoder.codingPath)
-    var container = encoder.container(keyedBy: Key.self)
-    try container.encode(name, forKey: .file)
+    try Name(file: files.leave(self, at: encoder.codingPath)).encode(to: encoder)
   }
 
   /// - Throws: `DecodingError` outside of an operation's output.
   public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: Key.self)
-    let name = try container.decode(String.self, forKey: .file)
-    if decoder is SchemaProbe {
-      // It only looks at the shape of a type.
-      self.init(path: "")
-      return
-    }
+    let name = try Name(from: decoder).file
     guard let key = ReadFiles.key, let files = decoder.userInfo[key] as? ReadFiles else {
       throw DecodingError.dataCorrupted(
         .init(
@@ -118,7 +113,7 @@ extension OperationFile: Codable {
 
 /// Puts a file of an operation where its readers find it; made by what runs the operation.
 public struct OperationFileStore: Sendable {
-  let keep: @Sendable (String) async throws -> Kept
+  package let keep: @Sendable (String) async throws -> Kept
 
   /// A file that is kept.
   public struct Kept: Hashable, Sendable {
@@ -150,7 +145,8 @@ final class OutputFiles: Sendable {
 
   private struct State {
     var files: [(name: String, file: OperationFile)] = []
-    var names: Set<String> = []
+    /// Their positions.
+    var places: [String: Int] = [:]
   }
 
   var left: [(name: String, file: OperationFile)] { state.withLock { $0.files } }
@@ -159,11 +155,11 @@ final class OutputFiles: Sendable {
     _ file: OperationFile, at place: [any CodingKey]
   ) throws(BadOutput) -> String {
     let name = Self.name(of: place)
-    guard !name.contains("/"), RelativePath.isValid(name) else {
+    guard RelativePath.isValid(name), name.pathNames.count == 1 else {
       throw BadOutput("a file cannot have the name '\(name)', which follows from its place")
     }
     let problem = state.withLock { state -> BadOutput? in
-      guard state.names.insert(name).inserted else {
+      guard state.places.updateValue(state.files.count, forKey: name) == nil else {
         return BadOutput(
           "two files would have the name '\(name)', which follows from their places")
       }
@@ -195,6 +191,8 @@ final class OutputFiles: Sendable {
 /// The files of an output that is being decoded.
 struct ReadFiles: Sendable {
   static let key = CodingUserInfoKey(rawValue: "opcluster.read-files")
+  /// For who only looks at the shape of a type.
+  static let none = ReadFiles(OperationOutput(), .none)
   private let files: [String: StoredContent]
   private let contents: OperationContents
 

@@ -1,5 +1,5 @@
-// The files that an operation's graph names as its inputs: of the submitter, of commands, of values.
-// Any thread.
+// The files that an operation's graph names as its inputs: of the submitter, of commands, of
+// values. Any thread.
 
 import FoundationEssentials
 package import OpClusterModel
@@ -8,9 +8,9 @@ import OpClusterWire
 /// Finds the files that a graph names as inputs of one operation, by the paths that they have in
 /// `OP_INPUTS` of a command; made by what runs the operation.
 public struct OperationInputFiles: Sendable {
-  fileprivate let find: @Sendable (String) throws -> OperationFile?
+  let find: @Sendable (String) throws -> OperationFile?
   /// The paths that are there, for people.
-  fileprivate let paths: @Sendable () -> [String]
+  let paths: @Sendable () -> [String]
 
   /// Those in a folder.
   public init(in folder: String) {
@@ -33,7 +33,9 @@ public struct OperationInputFiles: Sendable {
   }
 
   /// Those that inputs name, wherever they lie.
-  package init(_ wanted: [InputFile], of inputs: [DependencyInput], in contents: OperationContents) {
+  package init(
+    _ wanted: [InputFile], of inputs: [DependencyInput], in contents: OperationContents
+  ) {
     let found = Result {
       Dictionary(
         try wanted.found(in: inputs).map { ($0.path, $0.file.content) },
@@ -44,37 +46,16 @@ public struct OperationInputFiles: Sendable {
   }
 }
 
-extension OperationContext {
-  /// A file that the operation's graph names as an input: `reads` of the submitter, `align/bam` of a
-  /// dependency; of an array `align/3/bam`, of a folder or a pattern `align/bam/NAME`. Nobody may
-  /// write to it.
-  /// - Throws: ``MissingInput`` if there is none.
-  public func inputFile(_ path: String) throws -> OperationFile {
-    guard let inputFiles else {
-      throw MissingInput(
-        "there is no input file '\(path)': its graph names no files for this operation "
-          + "(inputs: {NAME: PATH}, or needs: {OPERATION: {files: [NAME]}})")
-    }
-    guard RelativePath.isValid(path) else {
-      throw MissingInput("'\(path)' is no path of an input file; it is one like align/bam")
-    }
-    if let file = try inputFiles.find(path) { return file }
-    throw MissingInput(
-      "there is no input file '\(path)'; there are "
-        + inputFiles.paths().sorted().prefix(20).joined(separator: ", "))
-  }
-}
-
 extension [InputFile] {
   /// The files that are read, and their paths in `OP_INPUTS`.
-  /// - Throws: ``MissingInput`` if a dependency succeeded without such a file, or is no longer known
-  ///   by its name.
+  /// - Throws: ``MissingInput`` if a dependency succeeded without such a file, or is no longer
+  ///   known by its name.
   package func found(
     in inputs: [DependencyInput]
   ) throws -> [(file: StoredFile, path: String)] {
     var found: [(StoredFile, String)] = []
-    for wish in self where !inputs.contains(where: { wish.isOf($0) }) {
-      guard inputs.contains(where: { $0.name.isEmpty }) else { continue }
+    for wish in self where inputs.allSatisfy({ !wish.isOf($0) }) {
+      if inputs.allSatisfy({ !$0.name.isEmpty }) { continue }
       throw MissingInput(
         "the files of '\(wish.operation)' cannot be named any more: the graph that it belongs to "
           + "has ended; add who reads them together with who leaves them")
@@ -84,9 +65,9 @@ extension [InputFile] {
       guard !wanted.isEmpty, input.outcome == .succeeded || input.output != nil else { continue }
       let output = try input.output.map { try Wire.decodeOutput($0) } ?? OperationOutput()
       for wish in wanted {
-        guard output.files.contains(where: { $0.name == wish.file }) else {
+        if output.files.allSatisfy({ $0.name != wish.file }) {
           throw MissingInput(
-            "'\(DependencyResult(input).shownName)' left no file '\(wish.file)'"
+            "'\(input.name)' left no file '\(wish.file)'"
               + (output.typeName.isEmpty
                 ? "" : "; the files of a value have the names of its properties"))
         }

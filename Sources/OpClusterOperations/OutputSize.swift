@@ -73,9 +73,3 @@ extension AttemptResult {
     }
   }
 }
-
-/// The store of the worker, or its disk, has no room for what was left.
-package struct StoreIsFull: Error, CustomStringConvertible {
-  package let description: String
-  package init(_ description: String) { self.description = description }
-}

@@ -11,7 +11,9 @@ struct SchemaProbe: Decoder {
   private static let depthLimit = 32
 
   var codingPath: [any CodingKey] { [] }
-  var userInfo: [CodingUserInfoKey: Any] { [:] }
+  var userInfo: [CodingUserInfoKey: Any] { Self.nothingRead }
+  private static let nothingRead: [CodingUserInfoKey: any Sendable] =
+    ReadFiles.key.map { [$0: ReadFiles.none] } ?? [:]
 
   init(_ shape: SchemaShape) { self.shape = shape }
 

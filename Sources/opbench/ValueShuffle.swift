@@ -1,11 +1,12 @@
 // A shuffle of operation types: each of a first row leaves one value with a piece for each of a
 // second row, which reads its piece of each. This program is the workers' as well.
 
-import Foundation
+import FoundationEssentials
 import OpClusterClient
 import OpClusterModel
 import OpClusterOperations
 import OpClusterServing
+import OpClusterSystem
 
 /// `opbench serve`: what the workers of this measurement run.
 enum BenchWorker: WorkerProgram {
@@ -25,9 +26,10 @@ private struct MakePieces: RegisteredOperation {
 
   func main(_ context: OperationContext) async throws -> OperationFile {
     let path = try context.scratchFolder() + "/pieces"
-    let random = FileHandle(forReadingAtPath: "/dev/urandom")
-    let bytes = try random?.read(upToCount: width * pieceBytes) ?? Data()
-    try bytes.write(to: URL(filePath: path))
+    let bytes = try FileTree.reading("/dev/urandom", followsLinks: false) { random in
+      try FileDescriptor(random).readOnce(limit: width * pieceBytes)
+    }
+    try Data(bytes).write(to: URL(filePath: path))
     return OperationFile(path: path)
   }
 }

@@ -50,6 +50,36 @@ struct CountWords: RegisteredOperation {
 }
 // end
 
+// snippet: file-operations
+struct Sorted: Codable, Sendable {
+  var lines: Int
+  var text: OperationFile
+}
+
+struct SortLines: RegisteredOperation {
+  static let typeName = "lines.sort"
+  @RequiredInput var page: Page
+
+  func main(_ context: OperationContext) async throws -> Sorted {
+    let lines = page.text.split(separator: "\n").sorted()
+    let path = try context.scratchFolder() + "/sorted"
+    try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: path))
+    return Sorted(lines: lines.count, text: OperationFile(path: path))
+  }
+}
+
+struct CountBytes: RegisteredOperation {
+  static let typeName = "bytes.count"
+  @RequiredInput var sorted: Sorted
+
+  func main(_ context: OperationContext) async throws -> Int {
+    var bytes = 0
+    for piece in try await sorted.text.pieces(of: 65_536) { bytes += piece.count }
+    return bytes
+  }
+}
+// end
+
 // snippet: optional-input
 struct Title: RegisteredOperation {
   static let typeName = "pages.title"

@@ -26,6 +26,48 @@ import Testing
     #expect(words == 1)
   }
 
+  private func lines() throws -> String {
+    let path = "\(FileManager.default.temporaryDirectory.path)/\(UUID().uuidString)"
+    try Data("b\na\n".utf8).write(to: URL(filePath: path))
+    return path
+  }
+
+  @Test(.checks("S140")) func files() async throws {
+    let path = try lines()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let read = ClusterOperation(ReadPage(path: path))
+    // snippet: file-values
+    let sort = ClusterOperation(SortLines())
+    let count = ClusterOperation(CountBytes())
+    try sort.addDependency(read, when: .succeeded)
+    try count.addDependency(sort, when: .succeeded)
+    try await queue.addOperations([read, sort, count])
+    let sorted = try await sort.output(of: SortLines.self)
+    let text = try await sorted.text.data()
+    // end
+    #expect(text == Data("a\nb".utf8) && sorted.lines == 2)
+    #expect(try await count.output(of: CountBytes.self) == 3)
+  }
+
+  @Test(.checks("S140")) func filesOfCommands() async throws {
+    let path = try lines()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    // snippet: file-commands
+    let read = ClusterOperation(ReadPage(path: path), name: "read")
+    let sort = ClusterOperation(SortLines(), name: "sort")
+    try sort.addDependency(read, when: .succeeded)
+
+    var command = ClusterCommand(shell: "gzip -n < \"$OP_INPUTS/sort/text\" > small.gz")
+    command.outputFiles = ["small": "small.gz"]
+    let pack = ClusterOperation(command, name: "pack")
+    pack.settings.inputFiles = ["sort": ["text"]]
+    try pack.addDependency(sort, when: .succeeded)
+    try await queue.addOperations([read, sort, pack])
+    let packed = try await pack.file("small").data()
+    // end
+    #expect(packed.starts(with: [0x1f, 0x8b]))
+  }
+
   // S136, S138
   @Test(.checks("S136", "S138")) func ownInputWins() async throws {
     let read = ClusterOperation(returning: { _ in Page(text: "from the dependency") })

@@ -95,7 +95,9 @@ import Testing
       """)
     #expect(compiled.errors == [])
     let read = try compiled.template("read")
-    #expect(read.inputFiles.contains(.init(operation: "make", file: "f", folder: "make", isByIndex: false)))
+    #expect(
+      read.inputFiles.contains(
+        .init(operation: "make", file: "f", folder: "make", isByIndex: false)))
     #expect(read.wantsInputs && read.contentNeeds.values)
     #expect(compiled.result.ownFiles.map(\.operation) == ["read"])
     #expect(try compiled.template("show").inputFiles.map(\.file) == ["any.0"])

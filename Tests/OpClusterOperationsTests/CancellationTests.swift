@@ -16,7 +16,8 @@ import Testing
     ) throws {
       let ends = ends
       let started = registry.start(
-        type, argument: argument, context: context, qos: .utility, onEnd: { result, _ in ends.add(result) })
+        type, argument: argument, context: context, qos: .utility,
+        onEnd: { result, _ in ends.add(result) })
       guard case .running(let attempt) = started else { throw Ended() }
       self.attempt = attempt
     }

@@ -130,7 +130,8 @@ enum Rig {
   ) async throws -> AttemptResult {
     let ends = Notes<AttemptResult>()
     switch registry.start(
-      type, argument: argument, context: context, qos: .default, onEnd: { result, _ in ends.add(result) })
+      type, argument: argument, context: context, qos: .default,
+      onEnd: { result, _ in ends.add(result) })
     {
     case .ended(let result): return result
     case .running: return try await ends.wait(for: 1)[0]

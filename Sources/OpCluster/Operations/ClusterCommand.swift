@@ -48,8 +48,8 @@ public struct ClusterCommand: Hashable, Sendable {
   }
 
   /// Files that it leaves for others: a name for each, and a path, a folder or a pattern, from its
-  /// working folder. They go to the store of its worker when it has succeeded. One that is not there
-  /// fails it.
+  /// working folder. They go to the store of its worker when it has succeeded. One that is not
+  /// there fails it.
   public var outputFiles: [String: String] {
     get {
       var all: [String: String] = [:]

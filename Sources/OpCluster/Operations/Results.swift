@@ -88,8 +88,8 @@ extension ClusterOperation {
     try await output(as: Body.Output.self)
   }
 
-  /// The output; waits for the end. Files that are parts of it are brought here when their bytes are
-  /// asked for.
+  /// The output; waits for the end. Files that are parts of it are brought here when their bytes
+  /// are asked for.
   public func output<Value: Decodable>(
     as type: Value.Type = Value.self
   ) async throws(ClusterError) -> Value {
@@ -129,7 +129,8 @@ extension ClusterOperation {
     try await leftFiles().map(\.shownPath)
   }
 
-  /// A file that it has left; its bytes are brought here when they are asked for. Waits for its end.
+  /// A file that it has left; its bytes are brought here when they are asked for. Waits for its
+  /// end.
   ///
   /// - Parameter path: One of ``filePaths()``.
   /// - Throws: `noOutput` if there is none.

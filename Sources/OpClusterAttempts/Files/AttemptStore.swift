@@ -72,7 +72,8 @@ package final class AttemptStore: Sendable {
     drop(kept.filter { !named.contains($0) })
   }
 
-  /// The result of a child that left a large value in a file, and files beside it. Both are removed.
+  /// The result of a child that left a large value in a file, and files beside it. Both are
+  /// removed.
   func fitting(
     _ result: AttemptResult, leaving value: LeftValue
   ) -> (AttemptResult, [StoredContent]) {

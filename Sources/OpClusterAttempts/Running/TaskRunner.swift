@@ -115,13 +115,15 @@ extension Job {
   /// The context of a registered operation of this job.
   func context(
     scratch folder: String, inputs inputFolder: String, home: OperationHome,
-    files: OperationFileStore, logger: Logger, say: @escaping @Sendable (Double, String) -> Void
+    files: OperationFileStore, logger: Logger,
+    say: @escaping @Sendable (Double, String) -> Void
   ) -> OperationContext {
     OperationContext(
       attempt: attempt, run: run, name: announcement.name, graphName: announcement.graphName,
       index: announcement.isArray ? shownIndex : nil, queueName: queueName,
       // The submitter's files are no dependency.
-      inputs: inputs.filter { $0.name != InputFile.submitter }, gpus: gpus ?? [], home: home, logger: logger,
+      inputs: inputs.filter { $0.name != InputFile.submitter }, gpus: gpus ?? [], home: home,
+      logger: logger,
       scratch: OperationScratch(
         make: {
           try Folders.makeEmpty(folder)

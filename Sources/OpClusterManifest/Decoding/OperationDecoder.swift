@@ -204,7 +204,8 @@ struct OperationDecoder {
       }
     case .blocks:
       forbid(["stdout", "stderr"], fields, "blocks", hint: "redirect in each block")
-      forbid(["inputs"], fields, "blocks", hint: "commands and calls alone read files of the submitter")
+      forbid(
+        ["inputs"], fields, "blocks", hint: "commands and calls alone read files of the submitter")
       forbid(["outputs"], fields, "blocks", hint: "what each block leaves is kept by its position")
     case .run: break
     }

@@ -136,7 +136,8 @@ enum ManifestKeys {
   /// Keys that apply only to running operations, not to a join point.
   static let runningOnly =
     commandOnly + [
-      "inputs", "not_before", "timeout", "cancel", "array", "matrix", "queue", "priority", "qos", "resources",
+      "inputs",
+      "not_before", "timeout", "cancel", "array", "matrix", "queue", "priority", "qos", "resources",
       "require",
       "retry", "max_lost", "on_worker_lost", "allow_failure", "files", "reuse",
       "reproducible", "replicas",
