@@ -399,7 +399,10 @@ let package = Package(
       dependencies: ["OpClusterOperations", "OpClusterWire", "OpClusterModel", logging]),
     .testTarget(
       name: "OpClusterAttemptsTests",
-      dependencies: ["OpClusterAttempts", "OpClusterWire", "OpClusterModel", logging]),
+      dependencies: [
+        "OpClusterAttempts", "OpClusterOperations", "OpClusterProcesses", "OpClusterSystem",
+        "OpClusterWire", "OpClusterModel", logging,
+      ]),
     .testTarget(
       name: "OpClusterWorkerTests",
       dependencies: [
