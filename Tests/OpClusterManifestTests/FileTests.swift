@@ -111,6 +111,25 @@ import Testing
     #expect(undeclared.errors == ["'make' has no output file 'g'"])
   }
 
+  /// A function of Python has no way to them.
+  @Test func functionsReadValues() {
+    let compiled = compile(
+      """
+      version: 1
+      operations:
+        make: {run: x, outputs: {files: {f: f}}}
+        read: {python: {function: "m:f"}, needs: {make: {files: [f]}}}
+        own: {python: {function: "m:f"}, inputs: {a: b}}
+        leave: {python: {function: "m:f"}}
+        take: {run: x, needs: {leave: {files: [f]}}}
+      """)
+    #expect(
+      Set(compiled.errors) == [
+        "'files' of a need has no meaning for python", "'inputs' has no meaning for python",
+        "'leave' has no output file 'f'",
+      ])
+  }
+
   /// Files of the whole graph are for commands: a type does not expect them.
   @Test func callsDoNotReadWhatAllRead() {
     let compiled = compile(

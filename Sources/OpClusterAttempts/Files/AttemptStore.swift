@@ -20,7 +20,7 @@ package final class AttemptStore: Sendable {
   private let link: @Sendable (ContentDigest, String, Bool) throws -> Void
   /// Lets go what was kept and nobody has heard of.
   private let drop: @Sendable ([StoredContent]) -> Void
-  /// Keeps files of operations in this process: their threads must not wait for a disk.
+  /// Keeps what operations in this process leave: their threads must not wait for a disk.
   private let threads = WorkThreads<@Sendable () -> Void>(
     named: "keeper", atMost: Limits.outputThreads
   ) { $0() }
@@ -48,12 +48,15 @@ package final class AttemptStore: Sendable {
     return result.fittingMessages(keep: keepBytes)
   }
 
+  /// Does what may take as long as the disk does.
+  func later(_ work: @escaping @Sendable () -> Void) { threads.add(work) }
+
   /// Takes the files of an operation in this process.
   package var files: OperationFileStore {
     OperationFileStore { [self] path in
       guard mayKeep else { throw NoPlace() }
       return try await withCheckedThrowingContinuation { kept in
-        threads.add { [self] in kept.resume(with: Result { try keep(path) }) }
+        later { [self] in kept.resume(with: Result { try keep(path) }) }
       }
     }
   }

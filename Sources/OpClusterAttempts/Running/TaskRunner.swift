@@ -66,9 +66,16 @@ final class TaskRunner {
       },
       qos: job.announcement.qos
     ) { result, context in
-      // On the task's thread: the disk may be slow.
-      let (fitting, kept) = store?.fitting(result) ?? result.fittingMessages(keep: nil)
-      _ = ends.post(.ended(part, fitting, context.keptFiles + kept))
+      let files = context.keptFiles
+      guard let store, result.output.count > Limits.outputBytes else {
+        let (fitting, _) = result.fittingMessages(keep: nil)
+        _ = ends.post(.ended(part, fitting, files))
+        return
+      }
+      store.later {
+        let (fitting, kept) = store.fitting(result)
+        _ = ends.post(.ended(part, fitting, files + kept))
+      }
     }
     switch started {
     case .ended(let result): return result
