@@ -5,6 +5,6 @@ enum ProtoDigest {
   static let client = "1645574579 22352"
   static let content = "3697080341 2791"
   static let journal = "891594401 8998"
-  static let submission = "395783406 23933"
+  static let submission = "3839224123 23988"
   static let worker = "2017944919 11301"
 }

@@ -2458,7 +2458,8 @@ nonisolated struct ProtoContent: Sendable {
 
   var size: UInt64 = 0
 
-  /// The output file that it belongs to, by its declared name; empty: it is a value.
+  /// The output file that it belongs to: of a command by its declared name, of a typed value by its
+  /// place in it; empty: it is a value.
   var file: String = String()
 
   /// Its place in that file's folder, without . and .., with / between names; empty: it is the file
