@@ -59,6 +59,11 @@ import Testing
       #expect(fetched.status == 0, "\(fetched.error)")
       #expect(
         FileManager.default.contents(atPath: "\(home)/fetched") == Data(expected.utf8))
+      let written = try await cluster.opbatch("fetch", "1/append", "-o", "-")
+      #expect(written.status == 0 && written.output == expected && written.error == "")
+      let several = try await cluster.opbatch("fetch", "1", "-o", "-")
+      #expect(several.status == 65 && several.output == "")
+      #expect(several.error.contains("3 files cannot go to standard output"), "\(several.error)")
     }
   }
 

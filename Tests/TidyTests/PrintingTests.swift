@@ -78,6 +78,7 @@ import Testing
   /// Bytes as they are: JSON, which escapes by itself (`listing.take()`, `json.bytes`), and these.
   private static let rawBytes: [String: String] = [
     "Sources/opbatch/Follow/LogPrinter.swift": "into a pipe as they are, safe on a terminal",
+    "Sources/opbatch/Follow/Fetch.swift": "a file into a pipe as it is, safe on a terminal",
     "Sources/opbatch/Start/CallRun.swift": "an output into a pipe as it is, safe on a terminal",
     "Sources/opbatch/Start/CommandRun.swift": "what one's own command says, as if run by hand",
     "Sources/opbatch/Start/MapOutput.swift": "what one's own jobs say; a bar of numbers",

@@ -2,6 +2,7 @@
 // have them, not through the coordinator. `FetchPlan` says where each goes; it is pure.
 
 import ArgumentParser
+import FoundationEssentials
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
@@ -14,12 +15,14 @@ struct Fetch: Command {
     abstract: "Bring files that operations have left to here.",
     discussion: """
       One file of one operation becomes FILE, or a file of its name. Several become \
-      OPERATION/INDEX/NAME in that folder. Nothing that is there is replaced without --replace.
+      OPERATION/INDEX/NAME in that folder. Nothing that is there is replaced without --replace. \
+      With -o - one file goes to standard output.
 
       Examples:
         opbatch fetch 12/merge
         opbatch fetch 12/merge vcf -o all.vcf
         opbatch fetch 12/align bam -o results
+        opbatch fetch 12/count table -o - | head
       """)
 
   @Argument(help: ArgumentHelp("12/merge, 12/align/3, last.", valueName: "selector"))
@@ -31,7 +34,8 @@ struct Fetch: Command {
 
   @Option(
     name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp("Where they go: a file, or a folder for several.", valueName: "path"),
+    help: ArgumentHelp(
+      "Where they go: a file, a folder for several, or - for standard output.", valueName: "path"),
     completion: .file())
   var target: String?
 
@@ -73,6 +77,7 @@ struct Fetch: Command {
     let operations = try await reader.leftFiles(selection) { files += $0 }
     if operations == 0 { throw await reader.nothing(selector, selection) }
     let wanted = try chosen(files)
+    if target == "-" { return try await show(wanted, connection, console) }
     let plan = FetchPlan(wanted, operations: operations, target: target)
     try refuseReplacing(plan)
     for (file, path) in plan.files {
@@ -85,6 +90,29 @@ struct Fetch: Command {
         throw error
       }
       console.say("\(safe(path))  \(shownSize(file.file.content.size))")
+    }
+  }
+
+  /// Writes one file to standard output, when it is here as a whole.
+  private func show(
+    _ files: [LeftFile], _ connection: ClusterConnection, _ console: Console
+  ) async throws {
+    guard let file = files.first, files.count == 1 else {
+      throw Failure(
+        .badInput, code: "several_files",
+        "\(files.count) files cannot go to standard output together",
+        hint: "name one of them: opbatch fetch \(safe(selector)) \(safe(files[0].file.name)) -o -")
+    }
+    let data = try await connection.data(of: file.file.content)
+    let step = 1 << 20
+    for start in stride(from: 0, to: data.count, by: step) {
+      let piece = data[data.startIndex + start..<data.startIndex + min(start + step, data.count)]
+      // A terminal is shown text, and cannot be steered by it; a pipe gets the bytes as they are.
+      if console.outputIsTerminal {
+        try console.write(String(decoding: piece, as: UTF8.self))
+      } else {
+        try console.write(bytes: [UInt8](piece))
+      }
     }
   }
 
