@@ -108,8 +108,11 @@ final class LocalValues: Sendable {
     }
   }
 
-  /// Takes the files of operations of this process.
-  var files: OperationFileStore { forAttempts.files }
+  /// Takes the files of operations of this process. Each attempt has one, and few leave a file:
+  /// what it takes is made then.
+  var files: OperationFileStore {
+    OperationFileStore { [self] path in try await forAttempts.files.keep(path) }
+  }
 
   /// Lets go what nobody has heard of.
   func drop(_ digests: [ContentDigest]) {

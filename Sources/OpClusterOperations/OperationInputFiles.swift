@@ -47,32 +47,34 @@ public struct OperationInputFiles: Sendable {
 }
 
 extension [InputFile] {
-  /// The files that are read, and their paths in `OP_INPUTS`.
+  /// The files that are read, and their paths in `OP_INPUTS`. Costs these, the inputs, and the
+  /// files that the outputs of those name.
   /// - Throws: ``MissingInput`` if a dependency succeeded without such a file, or is no longer
   ///   known by its name.
   package func found(
     in inputs: [DependencyInput]
   ) throws -> [(file: StoredFile, path: String)] {
-    var found: [(StoredFile, String)] = []
-    for wish in self where inputs.allSatisfy({ !wish.isOf($0) }) {
-      if inputs.allSatisfy({ !$0.name.isEmpty }) { continue }
+    let wishes = Dictionary(grouping: self, by: \.operation)
+    let known = Dictionary(grouping: inputs, by: \.name)
+    if known[""] != nil, let lost = wishes.keys.sorted().first(where: { known[$0] == nil }) {
       throw MissingInput(
-        "the files of '\(wish.operation)' cannot be named any more: the graph that it belongs to "
-          + "has ended; add who reads them together with who leaves them")
+        "the files of '\(lost)' cannot be named any more: the graph that it belongs to has ended; "
+          + "add who reads them together with who leaves them")
     }
-    for input in inputs {
-      let wanted = filter { $0.isOf(input) }
-      guard !wanted.isEmpty, input.outcome == .succeeded || input.output != nil else { continue }
+    var found: [(StoredFile, String)] = []
+    for input in inputs where input.outcome == .succeeded || input.output != nil {
+      guard let wanted = wishes[input.name] else { continue }
       let output = try input.output.map { try Wire.decodeOutput($0) } ?? OperationOutput()
+      let left = Dictionary(grouping: output.files, by: \.name)
       for wish in wanted {
-        if output.files.allSatisfy({ $0.name != wish.file }) {
+        guard let files = left[wish.file] else {
           throw MissingInput(
             "'\(input.name)' left no file '\(wish.file)'"
               + (output.typeName.isEmpty
                 ? "" : "; the files of a value have the names of its properties"))
         }
-        for file in output.files where file.name == wish.file {
-          let place = wish.path(of: input)
+        let place = wish.path(of: input)
+        for file in files {
           found.append((file, file.path.isEmpty ? place : "\(place)/\(file.path)"))
         }
       }
