@@ -18,6 +18,7 @@ from opcluster.operation import Input, RunningOperation, current_operation, is_i
 if TYPE_CHECKING:
     from opcluster.cluster import Cluster, Graph, OperationHandle, Queue
     from opcluster.events import Event
+    from opcluster.files import OutputFile
     from opcluster.executor import ClusterExecutor, ClusterFuture
     from opcluster.operations import (
         INDEX,
@@ -48,6 +49,7 @@ __all__ = [
     "OpClusterError",
     "Operation",
     "OperationHandle",
+    "OutputFile",
     "PythonFunction",
     "Queue",
     "Refused",
@@ -66,6 +68,7 @@ _LATER = {
         "operations",
     ),
     "Event": "events",
+    "OutputFile": "files",
 }
 
 

@@ -12,10 +12,11 @@ from typing import Any
 
 from opcluster import calls, columns, limits
 from opcluster.cluster_access import ClusterAccess
-from opcluster.contents import ContentExchange
+from opcluster.contents import Content, ContentExchange, Use
 from opcluster.conversation import Subscription
 from opcluster.errors import OpClusterError, Refused
 from opcluster.events import EventStream
+from opcluster.files import FileReader, OutputFile, output_files
 from opcluster.operations import (
     PRIORITIES,
     QUALITIES,
@@ -49,6 +50,8 @@ class Cluster:
         self._access = ClusterAccess.find(address, keys=keys, programs=programs)
         self.connection = self._access.connection
         self._contents = ContentExchange(self.connection)
+        #: Reads files of this program that operations are given.
+        self.file_reader = FileReader()
 
     @property
     def address(self) -> str:
@@ -213,6 +216,28 @@ class Cluster:
 
         :raises RemoteError: if no worker has it.
         """
+        return self._done(lambda use: self._contents.read(digest, size, use))
+
+    def leave_contents(self, contents: Sequence[Content]) -> None:
+        """Leaves contents in stores of workers, except what one of them has already.
+
+        :raises RemoteError: if no worker takes them.
+        """
+        if contents:
+            self._done(lambda use: self._contents.leave(contents, use))
+
+    def save_file(self, file: OutputFile, path: str) -> None:
+        """Writes a file that an operation has left; it appears there as a whole.
+
+        :raises RemoteError: if no worker has it.
+        :raises OSError: if it cannot be written.
+        """
+        self._done(
+            lambda use: self._contents.save(file.digest, file.size, path, file.mode, use)
+        )
+
+    def _done(self, begin: Callable[[Use], None]) -> bytes:
+        """Waits for what the thread of the contents does."""
         found: list[bytes | BaseException] = []
         done = threading.Event()
 
@@ -220,7 +245,7 @@ class Cluster:
             found.append(value)
             done.set()
 
-        self._contents.read(digest, size, use)
+        begin(use)
         done.wait()
         if isinstance(found[0], BaseException):
             raise found[0]
@@ -254,7 +279,15 @@ class Queue:
             came may be repeated; None: one of its own.
         :raises Refused: with what the coordinator says is wrong with them.
         :raises ValueError: if one was submitted before, or depends on one that was not.
+        :raises OSError: if a file that one of them is given cannot be read.
+        :raises RemoteError: if no worker takes such a file.
         """
+        contents = [
+            content
+            for operation in operations
+            for content in operation.read_inputs(self._cluster.file_reader)
+        ]
+        self._cluster.leave_contents(contents)
         made = submission(
             operations, key=key or uuid.uuid4().hex, name=name, queue=self.name, labels=labels,
             is_suspended=is_suspended,
@@ -443,6 +476,35 @@ class OperationHandle:
         if row.outcome == words.OUTCOME_SUCCEEDED:
             return calls.value(output, self.cluster.read_content)
         raise outcome_exception(row)
+
+    def files(self) -> list[OutputFile]:
+        """The files that it has left; none before it has ended."""
+        row = self.row()
+        return output_files(row.result.output[0]) if row.result.output else []
+
+    def fetch(self, name: str, path: str) -> list[str]:
+        """Brings what it has left as `name`, once it has ended, in place of what is at `path`.
+
+        :param path: of the file, or of a folder if it has left a folder or several files.
+        :returns: the paths of the files.
+        :raises FileNotFoundError: if it has left nothing of this name.
+        :raises RemoteError: if no worker has one of them any more.
+        :raises OSError: if one cannot be written.
+        """
+        row = self.wait()
+        left = output_files(row.result.output[0]) if row.result.output else []
+        wanted = [file for file in left if file.name == name]
+        if not wanted:
+            names = ", ".join(dict.fromkeys(file.name for file in left)) or "none"
+            raise FileNotFoundError(
+                f"operation {self.graph}/{row.name} has left no files '{name}'; there are: {names}"
+            )
+        places = []
+        for file in wanted:
+            place = f"{path}/{file.path}" if file.path else path
+            self.cluster.save_file(file, place)
+            places.append(place)
+        return places
 
     def log(self, stream: str = "output", attempt: int | None = None) -> str:
         """The text of its log.

@@ -1,25 +1,40 @@
-"""Reads and leaves values that lie in stores of workers, too large for a message."""
+"""Reads and leaves what lies in stores of workers: files, and values too large for a message."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import io
+import os
 import queue
+import stat
+import tempfile
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import IO, Protocol
 
 import zmq
 
+from opcluster import limits
 from opcluster.connection import Connection, local_problem
-from opcluster.errors import OpClusterError, Refused, RemoteError
+from opcluster.errors import ConnectionFailed, OpClusterError, Refused, RemoteError
 from opcluster.v1 import client_pb2 as client
 from opcluster.v1 import content_pb2, worker_pb2
 
 _CREDIT = 8 * 1024 * 1024
 #: Milliseconds without a piece after which another holder is asked.
 _SILENCE = 30_000
-#: Tries while the coordinator's word to the holder may be on its way.
+#: Tries while the coordinator's word to the holder may be on its way, and seconds between them.
 _TRIES = 50
+_PAUSE = 0.02
+#: Seconds in which the first worker with a store may come.
+_WORKER_SECONDS = 20.0
+#: Seconds that a copy between workers may take, and bytes of it in each further one.
+_COPY_SECONDS = 600.0
+_COPY_BYTES_PER_SECOND = 1 << 20
 
 #: Bytes of one message to a store.
 _PIECE = 256 * 1024
@@ -27,23 +42,117 @@ _PIECE = 256 * 1024
 Use = Callable[["bytes | BaseException"], None]
 
 
-@dataclass(frozen=True)
-class Content:
+#: Gives the bytes from one place to another.
+Pieces = Callable[[int, int], bytes]
+
+
+class Content(Protocol):
     """Bytes that are named by their digest (SHA-256)."""
+
+    @property
+    def digest(self) -> bytes:
+        """Its 32 bytes."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+
+    def opened(self) -> AbstractContextManager[Pieces]:
+        """Lets it be read piece by piece.
+
+        :raises OSError: if it cannot be read any more.
+        """
+
+
+@dataclass(frozen=True)
+class MemoryContent:
+    """A content in memory, which must not change until it was left."""
 
     digest: bytes
     data: memoryview
 
     @classmethod
-    def of(cls, data: bytes | memoryview) -> Content:
-        """The content of these bytes, which must not change until it was left."""
+    def of(cls, data: bytes | memoryview) -> MemoryContent:
+        """The content of these bytes."""
         view = memoryview(data).cast("B")
         return cls(hashlib.sha256(view).digest(), view)
 
     @property
     def size(self) -> int:
-        """Its bytes."""
         return self.data.nbytes
+
+    @contextmanager
+    def opened(self) -> Iterator[Pieces]:
+        yield lambda begin, end: bytes(self.data[begin:end])
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """A file as it was when its digest was made."""
+
+    digest: bytes
+    size: int
+    path: str
+
+    @classmethod
+    def of(cls, path: str) -> FileContent:
+        """Reads a whole file.
+
+        :raises OSError: if it cannot be read, or is no plain file.
+        """
+        with _plain_file(path) as file:
+            hashed, size = hashlib.sha256(), 0
+            while piece := file.read(_PIECE):
+                hashed.update(piece)
+                size += len(piece)
+        return cls(hashed.digest(), size, path)
+
+    @contextmanager
+    def opened(self) -> Iterator[Pieces]:
+        with _plain_file(self.path) as file:
+
+            def piece(begin: int, end: int) -> bytes:
+                found = os.pread(file.fileno(), end - begin, begin)
+                if len(found) != end - begin:
+                    raise OSError(errno.ESTALE, "it has changed since it was read", self.path)
+                return found
+
+            yield piece
+
+
+def _plain_file(path: str) -> IO[bytes]:
+    """Opens a file; anything else might let its reader wait."""
+    # Others block until somebody writes, or until the end of a tape.
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", buffering=0)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is no plain file", path)
+    return file
+
+
+@dataclass
+class _Download:
+    """What has come of a content so far."""
+
+    digest: bytes
+    size: int
+    file: IO[bytes]
+    received: int = 0
+    hashed: hashlib._Hash = field(default_factory=hashlib.sha256)
+
+    def add(self, piece: bytes) -> None:
+        self.file.write(piece)
+        self.hashed.update(piece)
+        self.received += len(piece)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.received == self.size and self.hashed.digest() == self.digest
+
+    def begin_again(self) -> None:
+        self.file.seek(0)
+        self.file.truncate()
+        self.received, self.hashed = 0, hashlib.sha256()
 
 
 class ContentExchange:
@@ -51,7 +160,8 @@ class ContentExchange:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._wishes: queue.Queue[Callable[[], None] | None] = queue.Queue()
+        self._wishes: queue.Queue[tuple[Callable[[], bytes], Use] | None] = queue.Queue()
+        self._is_closed = False
         self._thread: threading.Thread | None = None
         self._lock = threading.RLock()
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
@@ -63,7 +173,35 @@ class ContentExchange:
 
     def read(self, digest: bytes, size: int, use: Use) -> None:
         """Reads a content; `use` gets its bytes, or what went wrong, on the connection's thread."""
-        self._add(lambda: self._find(digest, size), use)
+
+        def find() -> bytes:
+            file = io.BytesIO()
+            self._find(_Download(digest, size, file))
+            return file.getvalue()
+
+        self._add(find, use)
+
+    def save(self, digest: bytes, size: int, path: str, mode: int, use: Use) -> None:
+        """Reads a content into a file, which takes its place as a whole; otherwise as `read`.
+
+        :param mode: the permissions of the file.
+        """
+
+        def find() -> bytes:
+            folder, name = os.path.split(os.path.abspath(path))
+            os.makedirs(folder, exist_ok=True)
+            descriptor, place = tempfile.mkstemp(prefix=f".{name[:100]}.", dir=folder)
+            try:
+                with os.fdopen(descriptor, "w+b") as file:
+                    self._find(_Download(digest, size, file))
+                    os.fchmod(file.fileno(), mode)
+                os.replace(place, path)
+            except BaseException:
+                os.unlink(place)
+                raise
+            return b""
+
+        self._add(find, use)
 
     def leave(self, contents: Sequence[Content], use: Use) -> None:
         """Leaves contents with workers, except what one of them has already.
@@ -73,35 +211,41 @@ class ContentExchange:
         self._add(lambda: self._leave_all(contents), use)
 
     def _add(self, work: Callable[[], bytes], use: Use) -> None:
-        def task() -> None:
-            found: bytes | BaseException
-            try:
-                found = work()
-            except Exception as error:
-                found = error
-            self._connection.post(lambda: use(found))
-
         with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="opcluster-contents", daemon=True
-                )
-                self._thread.start()
-        self._wishes.put(task)
+            if not self._is_closed:
+                if self._thread is None:
+                    self._thread = threading.Thread(
+                        target=self._run, name="opcluster-contents", daemon=True
+                    )
+                    self._thread.start()
+                self._wishes.put((work, use))
+                return
+        use(ConnectionFailed("the connection was closed"))
 
     def close(self) -> None:
         """Ends the thread when it has done what was asked."""
-        if self._thread is not None:
-            self._wishes.put(None)
+        with self._lock:
+            self._is_closed = True
+            if self._thread is not None:
+                self._wishes.put(None)
 
     def _run(self) -> None:
-        while (task := self._wishes.get()) is not None:
-            try:
-                task()
-            except OpClusterError:
-                break  # The connection was closed: nobody waits any more.
+        while (wish := self._wishes.get()) is not None:
+            self._do(*wish)
         if self._context is not None:
             self._context.destroy(linger=0)
+
+    def _do(self, work: Callable[[], bytes], use: Use) -> None:
+        found: bytes | BaseException
+        try:
+            found = work()
+        except Exception as error:
+            found = error
+        try:
+            self._connection.post(lambda: use(found))
+        except OpClusterError as error:
+            # The connection was closed; whoever waits for it must hear so.
+            use(error)
 
     @property
     def _key(self) -> bytes:
@@ -110,9 +254,18 @@ class ContentExchange:
 
     def _leave_all(self, contents: Sequence[Content]) -> bytes:
         left = {content.digest: content for content in contents}
+        digests = list(left)
+        for begin in range(0, len(digests), limits.ROWS_PER_REPLY):
+            part = digests[begin : begin + limits.ROWS_PER_REPLY]
+            self._leave_some({digest: left[digest] for digest in part})
+        return b""
+
+    def _leave_some(self, left: dict[bytes, Content]) -> None:
         avoided: list[str] = []
         problem = ""
-        for _ in range(_TRIES):
+        tries = 0
+        end = time.monotonic() + _WORKER_SECONDS
+        while left and tries < _TRIES:
             try:
                 placed = self._connection.ask(
                     place=client.PlaceContents(
@@ -124,15 +277,19 @@ class ContentExchange:
                     timeout=60,
                 ).placed
             except Refused as error:
+                is_alone = error.code == "WORKER_UNAVAILABLE" and not problem
+                if is_alone and time.monotonic() < end:
+                    # A cluster that has just begun has no worker yet.
+                    time.sleep(10 * _PAUSE)
+                    continue
                 raise RemoteError(
-                    f"arguments of {sum(content.size for content in left.values())} bytes cannot "
-                    f"be left with a worker: {problem or error}"
+                    f"{sum(content.size for content in left.values())} bytes cannot be left with "
+                    f"a worker: {problem or error}"
                 ) from error
             digests = [placed.digests[at : at + 32] for at in range(0, len(placed.digests), 32)]
             # What has no place is with somebody.
             left = {digest: left[digest] for digest in digests if digest in left}
-            if not left:
-                return b""
+            before = len(left)
             sources = iter(placed.source)
             for digest, count in zip(digests, placed.count):
                 places = [placed.sources[next(sources)] for _ in range(count)]
@@ -143,13 +300,23 @@ class ContentExchange:
                     del left[digest]
                 elif not problem.endswith(("busy", "not_granted")):
                     avoided.append(places[0].worker)
-            if not left:
-                return b""
-            threading.Event().wait(0.02)
-        raise RemoteError(f"arguments cannot be left with a worker: {problem}")
+            if left:
+                tries = 0 if len(left) < before else tries + 1
+                time.sleep(_PAUSE)
+        if left:
+            raise RemoteError(f"{len(left)} contents cannot be left with a worker: {problem}")
 
     def _leave(self, source: worker_pb2.ContentSource, content: Content) -> str:
         """Leaves a content there; returns what went wrong, or nothing."""
+        try:
+            with content.opened() as pieces:
+                return self._send(source, content, pieces)
+        except OSError as error:
+            raise RemoteError(f"a file cannot be left with a worker: {error}") from error
+
+    def _send(
+        self, source: worker_pb2.ContentSource, content: Content, pieces: Pieces
+    ) -> str:
         dealer = self._socket(source)
         if isinstance(dealer, str):
             return dealer
@@ -162,7 +329,7 @@ class ContentExchange:
         has_begun = False
         while True:
             if not dealer.poll(_SILENCE):
-                return f"{source.endpoint} does not answer"
+                return self._silent(source)
             answer = content_pb2.ContentAnswer.FromString(dealer.recv())
             if answer.number != self._last:
                 continue
@@ -178,26 +345,65 @@ class ContentExchange:
             while sent < min(allowed, content.size):
                 end = min(sent + _PIECE, allowed, content.size)
                 piece = content_pb2.ContentPiece(
-                    number=self._last, offset=sent, bytes=bytes(content.data[sent:end])
+                    number=self._last, offset=sent, bytes=pieces(sent, end)
                 )
                 dealer.send(content_pb2.ContentRequest(piece=piece).SerializeToString())
                 sent = end
 
-    def _find(self, digest: bytes, size: int) -> bytes:
-        problem = "no worker has it any more"
+    def _find(self, wanted: _Download) -> None:
+        """Reads a content from those who have it, one after the other."""
+        sources = self._holders(wanted)
+        problem = "no connected worker has it any more"
+        unreached: set[str] = set()
         for _ in range(_TRIES):
-            located = self._connection.ask(
-                locate=client.LocateContents(digests=digest, key=self._key), timeout=60
-            ).located
-            for at in located.source[: located.count[0] if located.count else 0]:
-                answer = self._read(located.sources[at], digest, size)
-                if isinstance(answer, bytes):
-                    return answer
-                problem = answer
-            if not located.sources:
+            if not sources:
                 break
-            threading.Event().wait(0.02)
-        raise RemoteError(f"its result of {size} bytes cannot be read: {problem}")
+            for source in sources:
+                before = wanted.received
+                problem = self._read(source, wanted)
+                if wanted.is_whole:
+                    return
+                if problem == self._silent(source) and wanted.received == before:
+                    unreached.add(source.worker)
+            if unreached.issuperset(source.worker for source in sources):
+                # As behind a firewall: another worker is given a copy.
+                sources = self._bring(wanted, unreached, problem)
+                continue
+            time.sleep(_PAUSE)
+            sources = self._holders(wanted)
+        raise RemoteError(f"{wanted.size} bytes cannot be read: {problem}")
+
+    def _holders(self, wanted: _Download) -> list[worker_pb2.ContentSource]:
+        locate = client.LocateContents(digests=wanted.digest, key=self._key)
+        return _sources(self._connection.ask(locate=locate, timeout=60).located)
+
+    def _bring(
+        self, wanted: _Download, unreached: set[str], problem: str
+    ) -> list[worker_pb2.ContentSource]:
+        """Where a content is besides; waits as long as a copy may take."""
+        end = time.monotonic() + _COPY_SECONDS + wanted.size / _COPY_BYTES_PER_SECOND
+        pause = 0.1
+        while True:
+            try:
+                bring = client.BringContent(
+                    digest=wanted.digest,
+                    size=wanted.size,
+                    unreached=sorted(unreached),
+                    key=self._key,
+                )
+                sources = _sources(self._connection.ask(bring=bring, timeout=60).located)
+                if sources:
+                    return sources
+            except Refused as error:
+                # There may be no other store, or this key may only read.
+                if error.code != "BUSY":
+                    raise RemoteError(
+                        f"{wanted.size} bytes cannot be read: {problem}; {error}"
+                    ) from error
+            if time.monotonic() > end:
+                raise RemoteError(f"{wanted.size} bytes cannot be read: {problem}")
+            time.sleep(pause)
+            pause = min(pause * 2, 2.0)
 
     def _socket(self, source: worker_pb2.ContentSource) -> zmq.Socket[bytes] | str:
         if source.endpoint in self._sockets:
@@ -217,32 +423,43 @@ class ContentExchange:
         self._sockets[source.endpoint] = dealer
         return dealer
 
-    def _read(self, source: worker_pb2.ContentSource, digest: bytes, size: int) -> bytes | str:
-        """The bytes, or why they are not to be had there."""
+    def _silent(self, source: worker_pb2.ContentSource) -> str:
+        return f"{source.endpoint} does not answer"
+
+    def _read(self, source: worker_pb2.ContentSource, wanted: _Download) -> str:
+        """Reads on there; returns what went wrong, or nothing."""
         dealer = self._socket(source)
         if isinstance(dealer, str):
             return dealer
         self._last += 1
-        wish = content_pb2.ContentWish(number=self._last, digest=digest, offset=0, credit=_CREDIT)
+        wish = content_pb2.ContentWish(
+            number=self._last, digest=wanted.digest, offset=wanted.received, credit=_CREDIT
+        )
         dealer.send(content_pb2.ContentRequest(wish=wish).SerializeToString())
-        found = bytearray()
         while True:
             if not dealer.poll(_SILENCE):
-                return f"{source.endpoint} does not answer"
+                return self._silent(source)
             answer = content_pb2.ContentAnswer.FromString(dealer.recv())
             if answer.number != self._last:
                 continue
             if answer.refusal:
                 name = content_pb2.ContentAnswer.Refusal.Name(answer.refusal)
                 return f"{source.endpoint} says {name.removeprefix('REFUSAL_').lower()}"
-            found += answer.piece
-            if len(found) >= size or not answer.piece:
+            wanted.add(answer.piece)
+            if wanted.received >= wanted.size or not answer.piece:
                 break
             credit = content_pb2.ContentCredit(number=self._last, bytes=len(answer.piece))
             dealer.send(content_pb2.ContentRequest(credit=credit).SerializeToString())
-        if len(found) != size or hashlib.sha256(found).digest() != digest:
+        if not wanted.is_whole:
+            wanted.begin_again()
             return f"{source.endpoint} has other bytes"
-        return bytes(found)
+        return ""
+
+
+def _sources(holders: worker_pb2.ContentHolders) -> list[worker_pb2.ContentSource]:
+    """Those who have the one content that was asked for."""
+    count = holders.count[0] if holders.count else 0
+    return [holders.sources[at] for at in holders.source[:count]]
 
 
 def _from_z85(text: bytes) -> bytes:

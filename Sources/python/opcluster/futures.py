@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import cloudpickle
 
 from opcluster import calls, columns, limits, references
-from opcluster.contents import Content
+from opcluster.contents import Content, MemoryContent
 
 if TYPE_CHECKING:
     from opcluster.batches import Batch
@@ -159,7 +159,7 @@ def pickled_arguments(
         _pickling.met = None
     if not buffers and len(pickled) <= limits.ELEMENT_ARGUMENT_BYTES:
         return PickledArguments(pickled)
-    contents = [Content.of(buffer) for buffer in buffers]
+    contents: list[Content] = [MemoryContent.of(buffer) for buffer in buffers]
     places = tuple((content.digest, content.size) for content in contents)
     begin: bytes | references.Place = pickled
     if len(pickled) > limits.ELEMENT_ARGUMENT_BYTES // 2:
@@ -169,7 +169,7 @@ def pickled_arguments(
                 f"arguments of {len(pickled)} bytes cannot have futures among them; let the call "
                 "of another function make the large value"
             )
-        contents.append(Content.of(pickled))
+        contents.append(MemoryContent.of(pickled))
         begin = (contents[-1].digest, contents[-1].size)
     opening = pickle.dumps(references.Opening(begin, places), calls.PICKLE_PROTOCOL)
     return PickledArguments(opening, tuple(contents))

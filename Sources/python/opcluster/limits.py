@@ -35,3 +35,7 @@ LOG_CHUNK_BYTES: Final = 64 * 1024
 #: Bytes from which the buffer of an array is a content of its own, and such buffers of one call.
 SEPARATE_BUFFER_BYTES: Final = 16 * 1024
 BUFFERS_PER_CALL: Final = 500
+#: Files that one operation reads of its submitter, or leaves.
+CONTENTS_PER_OPERATION: Final = 1_000
+#: Bytes of the names of the submitter's files that one operation reads.
+OWN_FILES_BYTES: Final = 256 * 1024

@@ -12,8 +12,10 @@ from typing import Any, Final, Literal
 
 import cloudpickle
 
-from opcluster import calls, columns, limits
+from opcluster import calls, columns, files, limits
 from opcluster.batches import valid_name
+from opcluster.contents import Content
+from opcluster.files import FileReader, Inputs, SubmittedFile
 from opcluster.v1 import submission_pb2 as words
 
 Policy = Literal["finished", "succeeded", "failed"]
@@ -100,26 +102,39 @@ class Operation:
         self.count = count
         self.settings = settings
         self.dependencies: list[tuple[Operation, Policy, bool]] = []
+        #: Files of dependencies that it reads: whose, their name, and whether by index.
+        self._needed: list[tuple[Operation, str, bool]] = []
         #: Graph and index of the (first) operation once it was submitted.
         self.place: columns.OperationKey | None = None
         self._final_name = self.name
 
     def depends_on(
-        self, *others: Operation, policy: Policy = "succeeded", by_index: bool = False
+        self,
+        *others: Operation,
+        policy: Policy = "succeeded",
+        by_index: bool = False,
+        files: Sequence[str] = (),
     ) -> Operation:
         """Lets it begin when others have ended so. Returns itself.
 
         :param by_index: each element waits for the element of the same number alone.
+        :param files: of their `output_files`, which lie in ``$OP_INPUTS/OPERATION/FILE`` when it
+            begins; of an array, in ``$OP_INPUTS/OPERATION/INDEX/FILE`` unless by index.
         :raises ValueError: if it was submitted already.
         """
         if self.place is not None:
             raise ValueError(f"'{self.name}' was submitted already")
         self.dependencies += [(other, policy, by_index) for other in others]
+        self._needed += [(other, name, by_index) for other in others for name in files]
         return self
 
     def output(self, key: str) -> OutputText:
         """The value of one of its outputs, for the text of a command that depends on it."""
         return OutputText(self, key)
+
+    def read_inputs(self, reader: FileReader) -> Sequence[Content]:
+        """Reads what of this program's files it is given; only a `Command` is given any."""
+        return ()
 
     def _fill(self, template: words.Template, names: Callable[[Operation], str]) -> None:
         raise NotImplementedError
@@ -137,14 +152,23 @@ class Command(Operation):
         environment: Mapping[str, Any] | None = None,
         folder: str | None = None,
         outputs: Sequence[str] = (),
+        inputs: Inputs | None = None,
+        output_files: Mapping[str, Any] | None = None,
         output_bytes: int = 1 << 20,
         **settings: Any,
     ) -> None:
         """
         :param command: a text for ``/bin/sh``, or arguments: texts, `INDEX`, `output(key)`, or
             lists of these.
-        :param folder: the working directory; None: this program's.
+        :param folder: the working directory; None: this program's, or one of its own that is
+            emptied afterwards if it reads or leaves files; ``""``: one of its own in any case.
         :param outputs: keys that the command must write to the file ``$OP_OUTPUT``.
+        :param inputs: files of this program, by the names that they have in ``$OP_INPUTS``: the
+            path of a file or a folder, a pattern, or files by their paths in a folder of this name.
+            They are read when the operation is submitted, and travel to the worker.
+        :param output_files: what it leaves for others, by their names: paths of files and folders,
+            or patterns, in its working directory; texts as those of `command`. They are there when
+            it ends, or it has failed.
         :param output_bytes: the most that is kept of each of its streams.
         :param settings: as in `Settings`.
         """
@@ -154,9 +178,28 @@ class Command(Operation):
         super().__init__(given, count, Settings(**settings))
         self._command = command
         self._environment = environment or {}
-        self._folder = folder or os.getcwd()
+        self._folder = folder
         self._outputs = outputs
         self._output_bytes = output_bytes
+        self._inputs: Inputs = inputs or {}
+        self._output_files = output_files or {}
+        self._read: list[SubmittedFile] = []
+
+    def read_inputs(self, reader: FileReader) -> Sequence[Content]:
+        """Reads its files. Returns what has to lie in stores of workers.
+
+        :raises OSError: if one is not there, or cannot be read.
+        :raises ValueError: if they are too many.
+        """
+        self._read = reader.read(self._inputs)
+        return [file.content for file in self._read]
+
+    @property
+    def _working_directory(self) -> str:
+        if self._folder is not None:
+            return self._folder
+        hands_on = self._inputs or self._output_files or self._needed
+        return "" if hands_on else os.getcwd()
 
     def _fill(self, template: words.Template, names: Callable[[Operation], str]) -> None:
         is_shell = isinstance(self._command, str)
@@ -169,13 +212,22 @@ class Command(Operation):
                 words.Command.Variable(name=key, value=command_text(value, names))
                 for key, value in self._environment.items()
             ],
-            working_directory=self._folder,
+            working_directory=self._working_directory,
             stop_signal=15,
             outputs=self._outputs,
             maximum_output_bytes=self._output_bytes,
+            output_files=[
+                words.OutputFile(name=key, path=command_text(path, names))
+                for key, path in self._output_files.items()
+            ],
         )
+        _fill_own_files(template, self._read)
         template.work = words.WORK_KIND_COMMAND
-        filled = [*command.arguments, *(variable.value for variable in command.environment)]
+        filled = [
+            *command.arguments,
+            *(variable.value for variable in command.environment),
+            *(file.path for file in command.output_files),
+        ]
         template.wants_inputs = any(
             segment.HasField("output") for text in filled for segment in text.segments
         )
@@ -305,6 +357,23 @@ def _argument(arguments: tuple[Any, ...], keywords: Mapping[str, Any] | None) ->
     return bytes(pickled)
 
 
+def _fill_own_files(template: words.Template, found: Sequence[SubmittedFile]) -> None:
+    if not found:
+        return
+    own = files.outputs(found)
+    if len(own) > limits.OWN_FILES_BYTES:
+        raise ValueError(
+            f"the names of the files of '{template.name}' are too long together; put the files "
+            "into an archive"
+        )
+    template.own_files = own
+    template.own_files_length.append(len(own))
+    template.input_files.extend(
+        words.InputFile(operation=files.SUBMITTER, file=name, folder=files.SUBMITTER)
+        for name in dict.fromkeys(file.name for file in found)
+    )
+
+
 def _fill_elements(template: words.Template, elements: list[bytes] | None) -> None:
     if elements:
         template.element_arguments = b"".join(elements)
@@ -370,6 +439,16 @@ def submission(
         )
         _fill_settings(template, operation.settings)
         operation._fill(template, names)
+        template.wants_inputs |= bool(operation._needed)
+        template.input_files.extend(
+            words.InputFile(
+                operation=names(other),
+                file=file,
+                folder=names(other),
+                is_by_index=other.count is not None and not by_index,
+            )
+            for other, file, by_index in operation._needed
+        )
         for other, policy, by_index in operation.dependencies:
             edge = _POLICIES[policy]
             if id(other) in positions:

@@ -1,7 +1,8 @@
 """Runs the jobs of Snakemake as operations of an OpCluster: ``snakemake --executor opcluster``.
 
 Jobs that are ready together are one graph. Their states are asked for together, and their logs are
-files beside Snakemake's own, so that the folder of the workflow must be shared with the workers.
+files beside Snakemake's own. With ``--shared-fs-usage none`` the workers need not have the folder
+of the workflow: what jobs read and leave travels (`job_files`).
 """
 
 # Annotations are values here: Snakemake makes its options of those of the settings.
@@ -13,10 +14,19 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from opcluster import Cluster, Command, OpClusterError, columns, events, selections
+from opcluster import (
+    Cluster,
+    Command,
+    OpClusterError,
+    OperationHandle,
+    columns,
+    events,
+    selections,
+)
 from opcluster.cluster import Graph
 from opcluster.conversation import Subscription
 from opcluster.errors import ConnectionFailed, Refused
@@ -27,7 +37,13 @@ from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
-from snakemake_interface_executor_plugins.settings import CommonSettings, ExecutorSettingsBase
+from snakemake_interface_executor_plugins.settings import (
+    CommonSettings,
+    ExecutorSettingsBase,
+    SharedFSUsage,
+)
+
+from snakemake_executor_plugin_opcluster.job_files import JobFiles
 
 #: Times that a submission is repeated while nobody answers; each takes a minute or two.
 _TRIES = 10
@@ -40,8 +56,10 @@ _FEW = 16
 #: Bytes that the Snakemake takes which runs a job: its rule's `mem_mb` does not count them.
 _OWN_MEMORY = 200_000_000
 #: What a job needs of our environment; an operation's own is clean.
+_LANGUAGE = ("LANG", "LC_ALL")
+_USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _INHERITED = (
-    "CONDA_EXE", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "LANG", "LC_ALL", "PYTHONPATH",
+    *_LANGUAGE, "CONDA_EXE", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYTHONPATH",
     "SNAKEMAKE_PROFILE", "VIRTUAL_ENV", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
 )
 #: Why a job failed, beyond its exit status.
@@ -82,12 +100,22 @@ class ExecutorSettings(ExecutorSettingsBase):  # type: ignore[misc]
             "required": False,
         },
     )
+    python: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "The interpreter with Snakemake at the workers, where the software is not "
+            "shared: a path, or a name that is in their PATH. Jobs find the programs beside it.",
+            "env_var": False,
+            "required": False,
+        },
+    )
 
 
 common_settings = CommonSettings(
     non_local_exec=True,
     implies_no_shared_fs=False,
-    job_deploy_sources=False,
+    job_deploy_sources=True,
+    can_transfer_local_files=True,
     pass_default_storage_provider_args=True,
     pass_default_resources_args=True,
     pass_envvar_declarations_to_cmd=True,
@@ -117,6 +145,26 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
         self._run = uuid.uuid4().hex[:12]
         self._logs = os.path.abspath(".snakemake/opcluster_logs")
         os.makedirs(self._logs, exist_ok=True)
+        shared = self.workflow.storage_settings.shared_fs_usage
+        self._has_shared_software = SharedFSUsage.SOFTWARE_DEPLOYMENT in shared
+        self._files: JobFiles | None = None
+        if SharedFSUsage.INPUT_OUTPUT not in shared:
+            self._files = JobFiles(
+                self.workflow, self.get_python_executable(), SharedFSUsage.SOURCES not in shared,
+                self.logger,
+            )
+        # What jobs have left is on its way.
+        self._coming: dict[_Place, Future[None]] = {}
+        self._bringing = ThreadPoolExecutor(1, "opcluster-files")
+
+    def get_python_executable(self) -> str:
+        """The interpreter that runs jobs."""
+        return str(self.workflow.executor_settings.python or super().get_python_executable())
+
+    def additional_general_args(self) -> str:
+        """What is said to each Snakemake that runs a job, after everything else."""
+        # Ours may be a folder that is not there.
+        return "" if self._files is None else "--directory ."
 
     # Submission
 
@@ -159,17 +207,31 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
         self.run_jobs([job])
 
     def _command(self, job: JobExecutorInterface) -> tuple[Command, str]:
-        """The operation of a job, and the file of its log."""
+        """The operation of a job, and the file of its log.
+
+        :raises WorkflowError: if what it reads cannot be read.
+        """
         # Numbers of jobs begin again with each run, and groups do not tell their attempt.
         unique = uuid.uuid4().hex[:8]
         log = os.path.join(self._logs, f"{_file_name(job.name)}-{job.jobid}-{unique}.log")
         resources = job.resources
-        text = f"exec > {shlex.quote(log)} 2>&1\n{self.format_job_exec(job)}\n"
+        if self._files is None:
+            text = f"exec > {shlex.quote(log)} 2>&1\n{self.format_job_exec(job)}\n"
+            place: dict[str, Any] = {"folder": os.getcwd()}
+        else:
+            text = self._files.script(job, self.format_job_exec(job))
+            try:
+                inputs = self._files.inputs(job)
+            except OSError as error:
+                raise WorkflowError(f"job {job.name} cannot be given its files: {error}") from error
+            place = {
+                "folder": "", "inputs": inputs, "output_files": self._files.output_files(),
+            }
         command = Command(
             text,
             name=job.name,
-            environment=_environment(),
-            folder=os.getcwd(),
+            environment=self._environment(),
+            **place,
             cpus=float(_number(resources.get("_cores", job.threads)) or 1),
             memory=_memory(_number(resources.get("mem_mb"))),
             gpus=float(_number(resources.get("gpus", resources.get("gpu")))),
@@ -180,6 +242,15 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
             labels={"snakemake_job": str(job.jobid)},
         )
         return command, log
+
+    def _environment(self) -> dict[str, str]:
+        """The variables that a job is given: only those of the language where its worker has
+        programs of its own."""
+        if self._has_shared_software:
+            return _environment()
+        given = {name: os.environ[name] for name in _LANGUAGE if name in os.environ}
+        folder = os.path.dirname(self.get_python_executable())
+        return {**given, "PATH": f"{folder}:{_USUAL_PATH}"} if folder else given
 
     # States
 
@@ -205,17 +276,52 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
             # They run on; it is asked again.
             self.logger.warning(f"OpCluster does not answer: {error}")
         for info in active_jobs:
+            coming = self._coming.get(info.aux["place"])
             row = ended.get(info.aux["place"])
-            if row is None:
+            if coming is not None:
+                if not coming.done():
+                    yield info
+                    continue
+                del self._coming[info.aux["place"]]
+                self._end(info)
+                problem = coming.exception()
+                if problem is None:
+                    self.report_job_success(info)
+                else:
+                    self.report_job_error(
+                        info, msg=f"what it has left cannot be brought: {problem}. "
+                    )
+            elif row is None:
                 yield info
-                continue
-            self._end(info)
-            if row.outcome == words.OUTCOME_SUCCEEDED:
-                self.report_job_success(info)
+            elif row.outcome == words.OUTCOME_SUCCEEDED and self._files is not None:
+                self._coming[info.aux["place"]] = self._bringing.submit(
+                    self._files.bring, info.job, self._handle(info)
+                )
+                yield info
             else:
+                self._end(info)
+                if row.outcome == words.OUTCOME_SUCCEEDED:
+                    self.report_job_success(info)
+                    continue
+                self._bring_log(info)
                 self.report_job_error(
                     info, msg=_reason(row, info.external_jobid), aux_logs=[info.aux["log"]]
                 )
+
+    def _handle(self, info: SubmittedJobInfo) -> OperationHandle:
+        graph, index = info.aux["place"]
+        return self._cluster.graph(graph).handle(index)
+
+    def _bring_log(self, info: SubmittedJobInfo) -> None:
+        """Writes the log of a job where it did not write it itself."""
+        if self._files is None:
+            return
+        try:
+            text = self._handle(info).log()
+        except (OpClusterError, TimeoutError) as error:
+            text = f"(its log cannot be read: {error})\n"
+        with open(info.aux["log"], "w", encoding="utf-8") as file:
+            file.write(text)
 
     def _end(self, info: SubmittedJobInfo) -> None:
         """Notes that a job needs no cancellation any more."""
@@ -237,7 +343,10 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
     def shutdown(self) -> None:
         """Ends the thread of the checks, then the connection."""
         super().shutdown()
+        self._bringing.shutdown(wait=False, cancel_futures=True)
         self._cluster.close()
+        if self._files is not None:
+            self._files.close()
 
 
 class _Ends:

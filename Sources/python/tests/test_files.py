@@ -1,0 +1,204 @@
+"""Files that commands are given, hand on and leave, through the stores of real workers."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from opcluster import INDEX, Cluster, Command, ConnectionFailed, RemoteError
+from conftest import PROGRAMS
+from opcluster.contents import FileContent, MemoryContent
+from opcluster.files import FileReader, output_files
+from opcluster.local_cluster import LocalCluster
+from opcluster.v1 import submission_pb2 as words
+
+
+@pytest.fixture
+def connected(cluster: LocalCluster) -> Iterator[Cluster]:
+    with Cluster(cluster.address) as made:
+        yield made
+
+
+def test_a_file_of_the_submitter_travels_and_what_comes_of_it_is_brought(
+    connected: Cluster, tmp_path: Path
+) -> None:
+    source = tmp_path / "text"
+    source.write_text("one two\nthree\n")
+    count = Command(
+        'wc -w < "$OP_INPUTS/text" > number && pwd > folder && printf "#!/bin/sh\\n" > tool '
+        "&& chmod 755 tool",
+        inputs={"text": str(source)},
+        output_files={"number": "number", "where": "folder", "tool": "tool"},
+    )
+    graph = connected.submit(count)
+    handle = graph.handle(count)
+    assert graph.wait(60) == "SUCCEEDED", handle.log("error")
+    left = {file.name: (file.path, file.is_executable) for file in handle.files()}
+    assert left == {"number": ("", False), "where": ("", False), "tool": ("", True)}
+    for name in ("number", "where", "tool"):
+        assert handle.fetch(name, str(tmp_path / "results" / name)) == [
+            str(tmp_path / "results" / name)
+        ]
+    assert (tmp_path / "results" / "number").read_text().strip() == "3"
+    # It ran in a folder of its own.
+    assert (tmp_path / "results" / "where").read_text().strip() != os.getcwd()
+    mode = os.stat(tmp_path / "results" / "tool").st_mode
+    assert mode & stat.S_IXUSR
+    assert not os.stat(tmp_path / "results" / "number").st_mode & stat.S_IXUSR
+    # Nothing half-written is left beside them.
+    assert sorted(os.listdir(tmp_path / "results")) == ["number", "tool", "where"]
+    with pytest.raises(FileNotFoundError, match="no files 'nothing'; there are: "):
+        handle.fetch("nothing", str(tmp_path / "nothing"))
+
+
+def test_folders_patterns_and_empty_files_are_handed_on(
+    connected: Cluster, tmp_path: Path
+) -> None:
+    folder = tmp_path / "reads"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.fq").write_text("a\n")
+    (folder / "deep" / "b.fq").write_text("b\n")
+    (folder / "deep" / "empty").write_text("")
+    (tmp_path / "x.1").write_text("1")
+    (tmp_path / "x.2").write_text("2")
+    make = Command(
+        'cp -r "$OP_INPUTS/all" left && cat "$OP_INPUTS"/some/* > both',
+        name="make",
+        inputs={"all": str(folder), "some": str(tmp_path / "x.*")},
+        output_files={"left": "left", "both": "both"},
+    )
+    use = Command(
+        'cat "$OP_INPUTS/make/both" "$OP_INPUTS/make/left/deep/b.fq" > found '
+        '&& test ! -s "$OP_INPUTS/make/left/deep/empty"',
+        name="use",
+        output_files={"found": "found"},
+    ).depends_on(make, files=["both", "left"])
+    graph = connected.submit(make, use)
+    assert graph.wait(60) == "SUCCEEDED", graph.handle(use).log("error")
+    graph.handle(use).fetch("found", str(tmp_path / "found"))
+    assert (tmp_path / "found").read_text() == "12b\n"
+    places = graph.handle(make).fetch("left", str(tmp_path / "copy"))
+    assert sorted(os.path.relpath(place, tmp_path / "copy") for place in places) == [
+        "a.fq", "deep/b.fq", "deep/empty",
+    ]
+    assert (tmp_path / "copy" / "deep" / "empty").read_text() == ""
+    assert (tmp_path / "copy" / "a.fq").read_text() == "a\n"
+
+
+def test_files_of_arrays_are_read_by_index_and_all_together(
+    connected: Cluster, tmp_path: Path
+) -> None:
+    parts = Command(
+        ["/bin/sh", "-c", 'echo "part $1" > part', "sh", INDEX], name="parts", count=3,
+        output_files={"part": "part"},
+    )
+    doubled = Command(
+        'cat "$OP_INPUTS/parts/part" "$OP_INPUTS/parts/part" > twice', name="doubled", count=3,
+        output_files={"twice": "twice"},
+    ).depends_on(parts, by_index=True, files=["part"])
+    whole = Command(
+        'cat "$OP_INPUTS"/doubled/*/twice > whole', name="whole", output_files={"whole": "whole"}
+    ).depends_on(doubled, files=["twice"])
+    graph = connected.submit(parts, doubled, whole)
+    assert graph.wait(60) == "SUCCEEDED", graph.handle(whole).log("error")
+    graph.handle(whole).fetch("whole", str(tmp_path / "whole"))
+    assert (tmp_path / "whole").read_text() == "".join(
+        f"part {index}\n" * 2 for index in (1, 2, 3)
+    )
+
+
+def test_a_large_file_comes_whole_and_is_left_once(connected: Cluster, tmp_path: Path) -> None:
+    # More than the credit of a reader, and no multiple of a piece.
+    data = os.urandom(1 << 20) * 20 + b"end"
+    large = tmp_path / "large"
+    large.write_bytes(data)
+    copies = []
+    for number in range(2):
+        copy = Command(
+            'cat "$OP_INPUTS/large" > copy', inputs={"large": str(large)},
+            output_files={"copy": "copy"},
+        )
+        graph = connected.submit(copy)
+        assert graph.wait(60) == "SUCCEEDED", graph.handle(copy).log("error")
+        graph.handle(copy).fetch("copy", str(tmp_path / f"copy-{number}"))
+        copies.append(graph.handle(copy).files()[0].digest)
+        assert (tmp_path / f"copy-{number}").read_bytes() == data
+    assert copies[0] == copies[1] == FileContent.of(str(large)).digest
+
+
+def test_what_cannot_be_read_is_told_and_nothing_is_submitted(
+    connected: Cluster, tmp_path: Path
+) -> None:
+    graphs = connected.ask(graphs=words_of_all()).graphs.rows
+    with pytest.raises(FileNotFoundError, match="there is no '.*/missing'"):
+        connected.submit(Command("true", inputs={"a": str(tmp_path / "missing")}))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="has no files"):
+        connected.submit(Command("true", inputs={"a": str(tmp_path / "empty")}))
+    # Whoever opens it to read would wait for somebody who writes.
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="no plain file"):
+        connected.submit(Command("true", inputs={"a": str(tmp_path / "pipe")}))
+    (tmp_path / "many").mkdir()
+    for number in range(1_001):
+        (tmp_path / "many" / str(number)).write_text("")
+    with pytest.raises(ValueError, match="more than 1000 files"):
+        connected.submit(Command("true", inputs={"a": str(tmp_path / "many")}))
+    assert len(connected.ask(graphs=words_of_all()).graphs.rows) == len(graphs)
+
+
+def words_of_all() -> object:
+    from opcluster.v1 import client_pb2 as client
+
+    everything = client.Selection(graphs=client.Selection.GRAPHS_ALL)
+    return client.ReadGraphs(selection=everything, limit=1_000)
+
+
+def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
+    reader = FileReader()
+    file = tmp_path / "file"
+    file.write_text("before")
+    first = reader.content(str(file))
+    assert reader.content(str(file)) is first
+    file.write_text("behind")
+    os.utime(file, ns=(1, 1))
+    second = reader.content(str(file))
+    assert second.digest == MemoryContent.of(b"behind").digest != first.digest
+
+
+def test_a_file_that_shrinks_meanwhile_is_not_left(connected: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(100_000))
+    content = FileContent.of(str(file))
+    file.write_bytes(b"short")
+    with pytest.raises(RemoteError, match="has changed"):
+        connected.leave_contents([content])
+
+
+def test_paths_of_files_cannot_leave_their_folder() -> None:
+    for path in ("../x", "/etc/x", "a/../x", "a//b", ".", "a\0b"):
+        output = words.Outputs(
+            contents=[words.Content(digest=bytes(32), size=1, file="f", path=path)]
+        )
+        with pytest.raises(ValueError, match="is no path"):
+            output_files(output.SerializeToString())
+
+
+def test_a_cluster_that_has_just_begun_takes_files() -> None:
+    try:
+        local = LocalCluster(cpus=1, programs=PROGRAMS)
+    except ConnectionFailed as error:
+        pytest.skip(f"OPCLUSTER_PROGRAMS names no folder of programs: {error}")
+    with local, Cluster(local.address) as connected:
+        connected.leave_contents([MemoryContent.of(b"early")])
+
+
+def test_nobody_waits_for_ever_when_the_connection_is_closed(cluster: LocalCluster) -> None:
+    connected = Cluster(cluster.address)
+    connected.close()
+    with pytest.raises(Exception, match="closed"):
+        connected.leave_contents([MemoryContent.of(b"x" * 10)])
