@@ -27,6 +27,8 @@ from opcluster.v1 import content_pb2, worker_pb2
 _CREDIT = 8 * 1024 * 1024
 #: Milliseconds without a piece after which another holder is asked.
 _SILENCE = 30_000
+#: Milliseconds after which it is seen that nobody waits any more.
+_STEP = 200
 #: Tries while the coordinator's word to the holder may be on its way, and seconds between them.
 _TRIES = 50
 _PAUSE = 0.02
@@ -188,9 +190,9 @@ class ContentExchange:
         """
 
         def find() -> bytes:
-            folder, name = os.path.split(os.path.abspath(path))
+            folder = os.path.dirname(os.path.abspath(path))
             os.makedirs(folder, exist_ok=True)
-            descriptor, place = tempfile.mkstemp(prefix=f".{name[:100]}.", dir=folder)
+            descriptor, place = tempfile.mkstemp(prefix=".opcluster-", dir=folder)
             try:
                 with os.fdopen(descriptor, "w+b") as file:
                     self._find(_Download(digest, size, file))
@@ -223,7 +225,7 @@ class ContentExchange:
         use(ConnectionFailed("the connection was closed"))
 
     def close(self) -> None:
-        """Ends the thread when it has done what was asked."""
+        """Ends the thread; what it has not done fails."""
         with self._lock:
             self._is_closed = True
             if self._thread is not None:
@@ -328,7 +330,7 @@ class ContentExchange:
         sent = allowed = 0
         has_begun = False
         while True:
-            if not dealer.poll(_SILENCE):
+            if not self._has_come(dealer):
                 return self._silent(source)
             answer = content_pb2.ContentAnswer.FromString(dealer.recv())
             if answer.number != self._last:
@@ -383,7 +385,7 @@ class ContentExchange:
         """Where a content is besides; waits as long as a copy may take."""
         end = time.monotonic() + _COPY_SECONDS + wanted.size / _COPY_BYTES_PER_SECOND
         pause = 0.1
-        while True:
+        while not self._is_closed:
             try:
                 bring = client.BringContent(
                     digest=wanted.digest,
@@ -404,6 +406,7 @@ class ContentExchange:
                 raise RemoteError(f"{wanted.size} bytes cannot be read: {problem}")
             time.sleep(pause)
             pause = min(pause * 2, 2.0)
+        raise ConnectionFailed("the connection was closed")
 
     def _socket(self, source: worker_pb2.ContentSource) -> zmq.Socket[bytes] | str:
         if source.endpoint in self._sockets:
@@ -423,6 +426,19 @@ class ContentExchange:
         self._sockets[source.endpoint] = dealer
         return dealer
 
+    def _has_come(self, dealer: zmq.Socket[bytes]) -> bool:
+        """Waits for an answer, as long as somebody may be silent.
+
+        :raises ConnectionFailed: if nobody wants it any more.
+        """
+        end = time.monotonic() + _SILENCE / 1_000
+        while not self._is_closed:
+            if dealer.poll(_STEP):
+                return True
+            if time.monotonic() > end:
+                return False
+        raise ConnectionFailed("the connection was closed")
+
     def _silent(self, source: worker_pb2.ContentSource) -> str:
         return f"{source.endpoint} does not answer"
 
@@ -437,7 +453,7 @@ class ContentExchange:
         )
         dealer.send(content_pb2.ContentRequest(wish=wish).SerializeToString())
         while True:
-            if not dealer.poll(_SILENCE):
+            if not self._has_come(dealer):
                 return self._silent(source)
             answer = content_pb2.ContentAnswer.FromString(dealer.recv())
             if answer.number != self._last:

@@ -68,6 +68,16 @@ class Requests:
         self._last += 1
         request.number = self._last
         message = client.ClientMessage(request=request).SerializeToString()
+        if len(message) > limits.MESSAGE_BYTES:
+            # The coordinator's socket would drop it, and the connection with it.
+            answer(
+                Refused(
+                    "LIMIT_EXCEEDED",
+                    f"the request has {len(message)} bytes, more than {limits.MESSAGE_BYTES}",
+                    "submit fewer operations at a time",
+                )
+            )
+            return self._last
         (self._passing if is_passing else self._waiting).append(
             PendingRequest(self._last, message, answer, is_passing)
         )

@@ -47,9 +47,19 @@ class OutputFile:
     @property
     def mode(self) -> int:
         """The permissions with which it is written."""
-        umask = os.umask(0o077)
-        os.umask(umask)
-        return (0o777 if self.is_executable else 0o666) & ~umask
+        return (0o777 if self.is_executable else 0o666) & ~_umask()
+
+
+def _umask() -> int:
+    """The mask of this process. To set it, as `os.umask` does, would disturb other threads."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            for line in status:
+                if line.startswith("Umask:"):
+                    return int(line.split()[1], 8)
+    except OSError:
+        pass
+    return 0o077
 
 
 class FileReader:

@@ -43,7 +43,7 @@ from snakemake_interface_executor_plugins.settings import (
     SharedFSUsage,
 )
 
-from snakemake_executor_plugin_opcluster.job_files import JobFiles
+from snakemake_executor_plugin_opcluster.job_files import JobFiles, Trouble
 
 #: Times that a submission is repeated while nobody answers; each takes a minute or two.
 _TRIES = 10
@@ -70,6 +70,10 @@ _CAUSES = {
     words.FAILURE_CAUSE_CANNOT_START: "it could not be started",
 }
 
+
+#: Jobs of one message, which is at most 16 MiB; names of files are most of those with files.
+_JOBS_PER_GRAPH = 500
+_JOBS_WITH_FILES_PER_GRAPH = 100
 
 #: The graph of a job's operation, and its index in it.
 _Place = tuple[int, int]
@@ -150,7 +154,10 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
         self._files: JobFiles | None = None
         if SharedFSUsage.INPUT_OUTPUT not in shared:
             self._files = JobFiles(
-                self.workflow, self.get_python_executable(), SharedFSUsage.SOURCES not in shared,
+                self.workflow,
+                self._cluster,
+                self.get_python_executable(),
+                SharedFSUsage.SOURCES not in shared,
                 self.logger,
             )
         # What jobs have left is on its way.
@@ -169,14 +176,29 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
     # Submission
 
     def run_jobs(self, jobs: list[JobExecutorInterface]) -> None:
-        """Submits jobs that are ready together as one graph."""
+        """Submits jobs that are ready together as one graph, or as few as messages allow."""
+        most = _JOBS_PER_GRAPH if self._files is None else _JOBS_WITH_FILES_PER_GRAPH
+        for begin in range(0, len(jobs), most):
+            self._run_some(jobs[begin : begin + most])
+
+    def _run_some(self, jobs: list[JobExecutorInterface]) -> None:
+        ready: list[tuple[JobExecutorInterface, Command, str]] = []
         for job in jobs:
             self.run_job_pre(job)
-        commands = [self._command(job) for job in jobs]
-        graph = self._submit([command for command, _ in commands])
+            try:
+                ready.append((job, *self._command(job)))
+            except (Trouble, OSError) as error:
+                self.report_job_error(
+                    SubmittedJobInfo(job), msg=f"OpCluster: its files cannot travel: {error}. "
+                )
+        if not ready:
+            return
+        graph = self._submit([command for _, command, _ in ready])
+        if self._files is not None:
+            self._files.submitted()
         with self._places_lock:
-            self._places.update((graph.number, index) for index in range(len(jobs)))
-        for index, (job, (_, log)) in enumerate(zip(jobs, commands)):
+            self._places.update((graph.number, index) for index in range(len(ready)))
+        for index, (job, _, log) in enumerate(ready):
             self.report_job_submission(
                 SubmittedJobInfo(
                     job,
@@ -195,10 +217,12 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
                 self._ends.follow(graph.number)
                 return graph
             except (ConnectionFailed, TimeoutError) as error:
+                # A time that is over has no words.
+                reason = str(error) or "nothing came in time"
                 if attempt + 1 == _TRIES:
-                    raise WorkflowError(f"the jobs were not taken: {error}") from error
-                self.logger.warning(f"OpCluster does not answer: {error}")
-            except OpClusterError as error:
+                    raise WorkflowError(f"the jobs were not taken: {reason}") from error
+                self.logger.warning(f"OpCluster does not answer: {reason}")
+            except (OpClusterError, OSError, ValueError) as error:
                 raise WorkflowError(f"the jobs were not taken: {error}") from error
         raise AssertionError("unreachable")
 
@@ -209,7 +233,8 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
     def _command(self, job: JobExecutorInterface) -> tuple[Command, str]:
         """The operation of a job, and the file of its log.
 
-        :raises WorkflowError: if what it reads cannot be read.
+        :raises Trouble: if its files cannot travel.
+        :raises OSError: if what it reads cannot be read.
         """
         # Numbers of jobs begin again with each run, and groups do not tell their attempt.
         unique = uuid.uuid4().hex[:8]
@@ -219,13 +244,9 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
             text = f"exec > {shlex.quote(log)} 2>&1\n{self.format_job_exec(job)}\n"
             place: dict[str, Any] = {"folder": os.getcwd()}
         else:
-            text = self._files.script(job, self.format_job_exec(job))
-            try:
-                inputs = self._files.inputs(job)
-            except OSError as error:
-                raise WorkflowError(f"job {job.name} cannot be given its files: {error}") from error
+            text, inputs = self._files.prepare(job, self.format_job_exec(job))
             place = {
-                "folder": "", "inputs": inputs, "output_files": self._files.output_files(),
+                "folder": "", "inputs": inputs, "output_files": self._files.output_files,
             }
         command = Command(
             text,
@@ -274,7 +295,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
             self.logger.warning(f"OpCluster does not tell of the jobs: {error}")
         except (OpClusterError, TimeoutError) as error:
             # They run on; it is asked again.
-            self.logger.warning(f"OpCluster does not answer: {error}")
+            self.logger.warning(f"OpCluster does not answer: {error or 'nothing came in time'}")
         for info in active_jobs:
             coming = self._coming.get(info.aux["place"])
             row = ended.get(info.aux["place"])

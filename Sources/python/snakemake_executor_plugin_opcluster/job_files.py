@@ -2,180 +2,292 @@
 
 A job runs in a folder of its own. What it reads travels there: the sources of the workflow in an
 archive, its inputs as they are, which the workers keep by their digests, so that nothing is sent
-twice. What it leaves is brought back into the folder of the workflow.
+twice. What it leaves is brought back into the folder of the workflow. `job_folder` is the other end.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shlex
 import shutil
-import tarfile
 import tempfile
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from logging import Logger
 from pathlib import Path
 from typing import Any
 
-from opcluster import OperationHandle, limits
+from opcluster import Cluster, OperationHandle, OutputFile
 from opcluster.files import Inputs
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 from snakemake_interface_executor_plugins.workflow import WorkflowExecutorInterface
 
-#: The names of what travels.
-_SOURCES, _INPUTS, _ARCHIVE, _LEFT = "sources", "inputs", "archive", "left"
-#: The folder of what a job leaves, in its own; a file in it that is always there; an archive.
-_FOLDER, _MARK, _PACKED = ".opcluster_left", ".opcluster_end", ".opcluster_left.tar"
-#: Files that travel one by one; more are an archive.
-_MOST = limits.CONTENTS_PER_OPERATION - 100
+from snakemake_executor_plugin_opcluster import job_folder
+from snakemake_executor_plugin_opcluster.job_folder import Trouble
+
+#: The name of what a job leaves, and of the program that lays and collects.
+_LEFT, _PROGRAM = "left", "job_folder.py"
+#: Bytes of a description that stands in the command; a longer one travels as a file.
+_SHORT = 8_000
+#: Archives of inputs that are kept for further jobs which read the same.
+_ARCHIVES_KEPT = 4
 
 
 class JobFiles:
     """Sends what jobs read, and brings what they leave."""
 
     def __init__(
-        self, workflow: WorkflowExecutorInterface, python: str, sends_sources: bool, logger: Logger
+        self,
+        workflow: WorkflowExecutorInterface,
+        cluster: Cluster,
+        python: str,
+        sends_sources: bool,
+        logger: Logger,
     ) -> None:
         """
         :param python: the interpreter that runs jobs at the workers.
         :param sends_sources: whether the workers do not have the sources of the workflow.
         """
         self._workflow = workflow
+        self._cluster = cluster
         self._python = python
         self._sends_sources = sends_sources
         self._logger = logger
         self._folder = tempfile.TemporaryDirectory(prefix="opcluster-snakemake-")
         self._sources: str | None = None
-        self._archives = 0
+        self._archives: OrderedDict[bytes, str] = OrderedDict()
+        self._descriptions = 0
         self._outside: set[str] = set()
 
     def close(self) -> None:
         """Removes the archives."""
         self._folder.cleanup()
 
-    def inputs(self, job: JobExecutorInterface) -> Inputs:
-        """What travels to a job.
+    def submitted(self) -> None:
+        """What was prepared for jobs has travelled: few archives are kept for others."""
+        while len(self._archives) > _ARCHIVES_KEPT:
+            os.unlink(self._archives.popitem(last=False)[1])
 
-        :raises OSError: if it cannot be read.
+    def prepare(self, job: JobExecutorInterface, command: str) -> tuple[str, Inputs]:
+        """The text for the shell that runs a job, and what travels to it.
+
+        :raises Trouble: if its files cannot travel.
+        :raises OSError: if they cannot be read.
         """
-        found: dict[str, Any] = {}
-        if self._sends_sources:
-            found[_SOURCES] = self._source_archive()
-        files = {path: path for path in self._files(job.input)}
-        if len(files) > _MOST:
-            self._archives += 1
-            archive = os.path.join(self._folder.name, f"inputs-{self._archives}.tar")
-            with tarfile.open(archive, "w") as packed:
-                for path in files:
-                    packed.add(path)
-            found[_ARCHIVE] = archive
-        elif files:
-            found[_INPUTS] = files
-        return found
-
-    def output_files(self) -> dict[str, str]:
-        """What a job leaves."""
-        return {_LEFT: _FOLDER}
-
-    def script(self, job: JobExecutorInterface, command: str) -> str:
-        """A text for the shell: lays what has travelled where it was, and runs the job."""
-        python, left = shlex.quote(self._python), shlex.quote(_FOLDER)
-        products = " ".join(shlex.quote(path) for path in self._paths(_products(job)))
-        logs = " ".join(shlex.quote(path) for path in self._paths(job.log))
-        return f"""exec 2>&1
-laid=1
-for archive in {_SOURCES} {_ARCHIVE}; do
-  if [ -f "$OP_INPUTS/$archive" ]; then
-    {python} -m tarfile -e "$OP_INPUTS/$archive" . || laid=
-  fi
-done
-if [ -d "$OP_INPUTS/{_INPUTS}" ]; then
-  cp -al "$OP_INPUTS/{_INPUTS}/." . 2> /dev/null || cp -a "$OP_INPUTS/{_INPUTS}/." . || laid=
-fi
-find . -type d ! -perm -u+wx -exec chmod u+wx {{}} + || laid=
-if [ -z "$laid" ]; then echo "what the job reads could not be laid into its folder"; exit 1; fi
+        description = json.dumps({
+            "products": self._products(job),
+            "logs": list(self._paths(job.log)),
+        })
+        inputs = self._inputs(job)
+        if len(description) > _SHORT:
+            self._descriptions += 1
+            place = os.path.join(self._folder.name, f"job-{self._descriptions}.json")
+            Path(place).write_text(description, encoding="utf-8")
+            inputs[job_folder.DESCRIPTION] = place
+            description = job_folder.DESCRIPTION
+        program = f'{shlex.quote(self._python)} "$OP_INPUTS/{_PROGRAM}"'
+        said = shlex.quote(description)
+        text = f"""exec 2>&1
+{program} lay {said} || exit 1
 {command}
 status=$?
 if [ "$status" -ne 0 ]; then
-  for log in {logs}; do
-    if [ -f "$log" ]; then echo "--- $log"; cat "$log"; fi
-  done
+  {program} logs {said}
   exit "$status"
 fi
-mkdir {left} && : > {left}/{_MARK} || exit 1
-for path in {products}; do
-  if [ -e "$path" ]; then
-    mkdir -p "$(dirname {left}/"$path")" && mv "$path" {left}/"$path" || exit 1
-  fi
-done
-if [ "$(find {left} ! -type d | wc -l)" -gt {_MOST} ]; then
-  {python} -m tarfile -c {_PACKED} {left} && rm -rf {left} && mkdir {left} \\
-    && mv {_PACKED} {left}/ || exit 1
-fi
+{program} collect {said}
 """
+        return text, inputs
+
+    @property
+    def output_files(self) -> dict[str, str]:
+        """What a job leaves."""
+        return {_LEFT: job_folder.FOLDER}
+
+    # There
+
+    def _inputs(self, job: JobExecutorInterface) -> dict[str, Any]:
+        found: dict[str, Any] = {_PROGRAM: job_folder.__file__}
+        if self._sends_sources:
+            found[job_folder.SOURCES] = self._source_archive()
+        files: dict[str, None] = {}
+        empty: list[str] = []
+        updated = (file for file in _all_outputs(job) if _has_flag(file, "update"))
+        for path in self._paths((*job.input, *updated)):
+            # Pipes have no bytes, and what is missing is the job's to tell.
+            if os.path.isfile(path) or os.path.isdir(path):
+                of_path, folders = job_folder.tree(path)
+                files.update(dict.fromkeys(of_path))
+                empty += folders
+        if empty or job_folder.must_be_packed(list(files)):
+            found[job_folder.ARCHIVE] = self._archive(list(files), empty)
+        elif files:
+            found[job_folder.INPUTS] = {path: path for path in files}
+        return found
+
+    def _archive(self, files: list[str], folders: list[str]) -> str:
+        """An archive of files; the same one for jobs that read the same."""
+        states = [(path, *_state(path)) for path in (*files, *folders)]
+        key = hashlib.sha256(repr(states).encode()).digest()
+        known = self._archives.get(key)
+        if known is None:
+            known = os.path.join(self._folder.name, f"{key.hex()}.tar")
+            job_folder.pack(known, files, folders)
+            self._archives[key] = known
+        self._archives.move_to_end(key)
+        return known
+
+    def _source_archive(self) -> str:
+        if self._sources is None:
+            place = os.path.join(self._folder.name, "sources.tar.xz")
+            self._workflow.write_source_archive(Path(place))
+            self._sources = place
+        return self._sources
+
+    def _products(self, job: JobExecutorInterface) -> list[str]:
+        """Outputs, benchmarks and logs.
+
+        :raises Trouble: if an output does not lie in the folder of the workflow.
+        """
+        outputs = {os.fspath(file) for file in _all_outputs(job)}
+        products = []
+        for file in _local(_all_products(job)):
+            path = _path(file)
+            if path is not None:
+                products.append(path)
+            elif os.fspath(file) in outputs:
+                raise Trouble(
+                    f"the output '{file}' does not come from the worker; name it by its path from "
+                    "the folder of the workflow"
+                )
+        # Folders come before what lies in them.
+        return sorted(set(products))
+
+    def _paths(self, files: Iterable[str]) -> Iterator[str]:
+        """The paths of those that travel, each once; says of the others that they do not."""
+        seen: set[str] = set()
+        for file in _local(files):
+            path = _path(file)
+            if path is None:
+                if os.fspath(file) not in self._outside:
+                    self._outside.add(os.fspath(file))
+                    self._logger.warning(
+                        f"{file} does not travel: each worker needs it at this place. What travels "
+                        "is named by its path from the folder of the workflow."
+                    )
+            elif path not in seen:
+                seen.add(path)
+                yield path
+
+    # Back
 
     def bring(self, job: JobExecutorInterface, handle: OperationHandle) -> None:
         """Brings what a job has left, in place of what is there.
 
+        :raises Trouble: if it has not left all its outputs.
         :raises OpClusterError: if no worker has it any more.
         :raises OSError: if it cannot be written.
         """
-        # What has come as a whole takes the place of what is there.
+        left = {file.path: file for file in handle.files() if file.name == _LEFT}
+        products = self._products(job)
+        brought: set[str] = set()
         with tempfile.TemporaryDirectory(prefix=".opcluster-", dir=".") as folder:
-            handle.fetch(_LEFT, folder)
-            packed = os.path.join(folder, _PACKED)
-            if os.path.exists(packed):
-                with tarfile.open(packed) as archive:
-                    archive.extractall(folder, filter="data")
-                folder = os.path.join(folder, _FOLDER)
-            for path in self._paths(_products(job)):
-                place = os.path.join(folder, path)
-                if os.path.lexists(place):
-                    if os.path.isdir(path) and not os.path.islink(path):
-                        shutil.rmtree(path)
-                    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-                    os.replace(place, path)
-        for output in job.output:
-            # A folder that has no files does not travel.
-            if getattr(output, "is_directory", False):
-                os.makedirs(output, exist_ok=True)
+            unpacked: str | None = None
+            if job_folder.PACKED in left:
+                archive = os.path.join(folder, job_folder.PACKED)
+                self._cluster.save_file(left[job_folder.PACKED], archive)
+                unpacked = os.path.join(folder, "all")
+                job_folder.unpack(archive, unpacked)
+            for product in products:
+                if any(product.startswith(f"{other}/") for other in brought):
+                    continue
+                with _beside(product) as place:
+                    if unpacked is not None:
+                        source = os.path.join(unpacked, product)
+                        if os.path.lexists(source):
+                            shutil.move(source, place)
+                    else:
+                        self._save(left, product, place)
+                    if os.path.lexists(place):
+                        _put(place, product)
+                        brought.add(product)
+        for file in _local(_all_outputs(job)):
+            # Others of a group may have needed it, and nobody else.
+            is_gone = job.is_group() and _has_flag(file, "temp")
+            if not os.path.lexists(file) and not is_gone:
+                raise Trouble(f"the job has not left its output '{file}'")
+        for one in _jobs(job):
+            for file in _local(one.protected_output):
+                if os.path.lexists(file):
+                    file.protect()
 
-    def _source_archive(self) -> str:
-        if self._sources is None:
-            self._sources = os.path.join(self._folder.name, "sources.tar.xz")
-            self._workflow.write_source_archive(Path(self._sources))
-        return self._sources
-
-    def _paths(self, files: Iterable[str]) -> Iterator[str]:
-        """Those that lie in the folder of the workflow, from there, each once, folders first."""
-        local = {
-            os.path.relpath(file): file for file in files if not getattr(file, "is_storage", False)
-        }
-        for path, file in sorted(local.items()):
-            if not path.startswith(".."):
-                yield path
-            elif path not in self._outside:
-                self._outside.add(path)
-                self._logger.warning(
-                    f"{file} lies outside of {os.getcwd()} and does not travel: each worker needs "
-                    "it at this place."
-                )
-
-    def _files(self, inputs: Iterable[str]) -> Iterator[str]:
-        """The files of inputs, also those of folders. Pipes and what is missing have none."""
-        for path in self._paths(inputs):
-            if not os.path.isdir(path):
-                if os.path.isfile(path):
-                    yield path
-                continue
-            for folder, _, names in os.walk(path):
-                for name in sorted(names):
-                    file = os.path.join(folder, name)
-                    if os.path.isfile(file):
-                        yield file
+    def _save(self, left: dict[str, OutputFile], product: str, place: str) -> None:
+        for path in job_folder.paths_below(product, iter(left)):
+            inner = path[len(product) + 1 :]
+            self._cluster.save_file(left[path], os.path.join(place, inner) if inner else place)
 
 
-def _products(job: JobExecutorInterface) -> Iterator[str]:
-    """The outputs, benchmarks and logs of a job, or of all jobs of a group."""
-    for one in getattr(job, "jobs", (job,)) if job.is_group() else (job,):
+def _state(path: str) -> tuple[int, ...]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _path(file: str) -> str | None:
+    """The path of a file from the folder of the workflow; None: it is named in another way, or
+    lies elsewhere."""
+    path = os.path.normpath(file)
+    is_outside = os.path.isabs(path) or path == ".." or path.startswith("../")
+    return None if is_outside else path
+
+
+def _local(files: Iterable[Any]) -> Iterator[Any]:
+    """Those that lie in no storage."""
+    return (file for file in files if not getattr(file, "is_storage", False))
+
+
+def _has_flag(file: Any, flag: str) -> bool:
+    return bool(getattr(file, "flags", {}).get(flag))
+
+
+def _jobs(job: JobExecutorInterface) -> Iterable[Any]:
+    """The job, or all jobs of a group."""
+    return getattr(job, "jobs", (job,)) if job.is_group() else (job,)
+
+
+def _all_outputs(job: JobExecutorInterface) -> Iterator[Any]:
+    for one in _jobs(job):
+        yield from one.output
+
+
+def _all_products(job: JobExecutorInterface) -> Iterator[Any]:
+    for one in _jobs(job):
         yield from one.products()
+
+
+@contextmanager
+def _beside(path: str) -> Iterator[str]:
+    """A place for something new in the folder of a path, on the same file system."""
+    parent = os.path.dirname(path) or "."
+    os.makedirs(parent, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".opcluster-", dir=parent) as folder:
+        yield os.path.join(folder, "new")
+
+
+def _put(place: str, path: str) -> None:
+    """Puts something new in place of what is there, of whatever kind; as it was if that fails."""
+    old = os.path.join(os.path.dirname(place), "old")
+    if not os.path.lexists(path):
+        os.rename(place, path)
+        return
+    os.rename(path, old)
+    try:
+        os.rename(place, path)
+    except BaseException:
+        os.rename(old, path)
+        raise
+
+
+__all__ = ["JobFiles", "Trouble"]

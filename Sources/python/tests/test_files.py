@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import zmq
 
 from opcluster import INDEX, Cluster, Command, ConnectionFailed, RemoteError
 from conftest import PROGRAMS
 from opcluster.contents import FileContent, MemoryContent
-from opcluster.files import FileReader, output_files
+from opcluster.files import FileReader, OutputFile, output_files
 from opcluster.local_cluster import LocalCluster
 from opcluster.v1 import submission_pb2 as words
+from opcluster.v1 import worker_pb2
 
 
 @pytest.fixture
@@ -202,3 +206,38 @@ def test_nobody_waits_for_ever_when_the_connection_is_closed(cluster: LocalClust
     connected.close()
     with pytest.raises(Exception, match="closed"):
         connected.leave_contents([MemoryContent.of(b"x" * 10)])
+
+
+def test_who_reads_hears_that_the_connection_was_closed(cluster: LocalCluster) -> None:
+    connected = Cluster(cluster.address)
+    with tempfile.TemporaryDirectory() as folder, zmq.Context() as context:
+        silent = context.socket(zmq.ROUTER)
+        silent.bind(f"ipc://{folder}/silent")
+        source = worker_pb2.ContentSource(endpoint=f"ipc://{folder}/silent", worker="w")
+        connected._contents._holders = lambda wanted: [source]  # type: ignore[method-assign]
+        problems: list[BaseException] = []
+
+        def read() -> None:
+            try:
+                connected.read_content(bytes(32), 10)
+            except BaseException as error:
+                problems.append(error)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        silent.recv_multipart()
+        connected.close()
+        reader.join(20)
+        silent.close(0)
+    assert len(problems) == 1 and isinstance(problems[0], ConnectionFailed)
+
+
+def test_permissions_of_files_follow_the_mask_and_leave_it_alone() -> None:
+    program = OutputFile("f", "", 1, bytes(32), True)
+    data = OutputFile("f", "", 1, bytes(32), False)
+    before = os.umask(0o027)
+    try:
+        assert (program.mode, data.mode) == (0o750, 0o640)
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)

@@ -372,3 +372,11 @@ def test_payloads_are_json() -> None:
     made = json.loads(calls.payload("m:f", interpreter="py", arguments=[1], keywords={"a": 2}))
     assert made == {"interpreter": "py", "function": "m:f", "arguments": [1], "keywords": {"a": 2}}
     assert "interpreter" not in json.loads(calls.payload("m:f", interpreter="py", venv="/v"))
+
+
+def test_a_request_that_is_too_large_is_refused_and_not_sent() -> None:
+    requests, answers = Requests(), []
+    large = words.Submission(name="x" * limits.MESSAGE_BYTES)
+    requests.add(client.Request(submit=large), answers.append)
+    assert len(requests) == 0 and requests.next(0.0) is None
+    assert isinstance(answers[0], Refused) and answers[0].code == "LIMIT_EXCEEDED"

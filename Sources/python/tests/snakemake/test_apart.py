@@ -223,3 +223,143 @@ def test_a_large_input_of_many_jobs(hidden: Path, cluster: ApartCluster) -> None
     )
     assert ended.returncode == 0, ended.stderr
     assert len({(hidden / f"{n}.out").read_text() for n in range(4)}) == 1
+
+
+def git(folder: Path, *files: str) -> None:
+    """Makes a repository that knows these files."""
+    for words in (("init", "-q"), ("add", *files)):
+        subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
+
+
+def test_outputs_that_are_updated_or_protected(hidden: Path, cluster: ApartCluster) -> None:
+    (hidden / "history.txt").write_text("one\ntwo\n")
+    ended = run(
+        hidden, cluster,
+        'rule all:\n    output: update("history.txt"), protected("kept"), touch("touched")\n'
+        '    shell: "echo three >> history.txt; echo kept > kept"\n',
+        "--forcerun", "all",
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert (hidden / "history.txt").read_text() == "one\ntwo\nthree\n"
+    assert not os.stat(hidden / "kept").st_mode & 0o222
+    assert (hidden / "touched").exists()
+
+
+def test_a_job_may_change_what_it_reads(hidden: Path, cluster: ApartCluster) -> None:
+    # With a link to the store each job would see what others have added.
+    (hidden / "in").write_text("in\n")
+    ended = run(
+        hidden, cluster,
+        'rule all:\n    input: expand("{n}.out", n=range(4))\n'
+        'rule one:\n    input: "in"\n    output: "{n}.out"\n'
+        '    shell: "echo {wildcards.n} >> {input}; cat {input} > {output}"\n',
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert [(hidden / f"{n}.out").read_text() for n in range(4)] == [
+        f"in\n{n}\n" for n in range(4)
+    ]
+    assert (hidden / "in").read_text() == "in\n"
+
+
+def test_inputs_that_are_sources_too(hidden: Path, cluster: ApartCluster) -> None:
+    (hidden / "both.txt").write_text("both\n")
+    (hidden / "other.txt").write_text("other\n")
+    git(hidden, "both.txt")
+    (hidden / "both.txt").write_text("changed\n")
+    ended = run(
+        hidden, cluster,
+        'rule all:\n    input: "both.txt", "other.txt"\n    output: "out"\n'
+        '    shell: "cat {input} > {output}"\n',
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert (hidden / "out").read_text() == "changed\nother\n"
+
+
+def test_results_on_another_disk(hidden: Path, cluster: ApartCluster) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
+        (hidden / "results").symlink_to(other)
+        ended = run(
+            hidden, cluster,
+            'rule all:\n    output: "results/deep/out", directory("results/all")\n'
+            '    shell: "echo out > results/deep/out; mkdir -p results/all; echo 1 > results/all/1"\n',
+        )
+        assert ended.returncode == 0, ended.stderr
+        assert (Path(other) / "deep/out").read_text() == "out\n"
+        assert (Path(other) / "all/1").read_text() == "1\n"
+        assert sorted(os.listdir(other)) == ["all", "deep"]
+
+
+def test_links_among_inputs_and_outputs(hidden: Path, cluster: ApartCluster) -> None:
+    (hidden / "data/v2").mkdir(parents=True)
+    (hidden / "data/v2/file").write_text("v2\n")
+    (hidden / "data/current").symlink_to("v2")
+    (hidden / "data/empty").mkdir()
+    (hidden / "linked.txt").symlink_to("data/v2/file")
+    ended = run(
+        hidden, cluster,
+        'rule all:\n    input: "use"\n'
+        'rule link:\n    input: "linked.txt", "data"\n    output: "link", directory("tree")\n'
+        '    shell: "test -d data/empty && ln -sr linked.txt link && mkdir -p tree/full'
+        ' && cp data/current/file tree/full/file && ln -s full tree/linked && mkdir tree/none"\n'
+        'rule use:\n    input: "link", "tree"\n    output: "use"\n'
+        '    shell: "test -d tree/none && cat link tree/linked/file > {output}"\n',
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert (hidden / "use").read_text() == "v2\nv2\n"
+    assert not (hidden / "link").is_symlink()
+
+
+@pytest.mark.parametrize("count", [350, 950])
+def test_many_inputs_with_long_names(hidden: Path, cluster: ApartCluster, count: int) -> None:
+    (hidden / "src").mkdir()
+    (hidden / "in").mkdir()
+    for n in range(count):
+        (hidden / f"src/{n}").write_text("1\n")
+        (hidden / f"in/{n}-{'x' * 150}").symlink_to(f"../src/{n}")
+    ended = run(
+        hidden, cluster,
+        f'rule all:\n    input: expand("in/{{n}}-{"x" * 150}", n=range({count}))\n'
+        f'    output: "sum", expand("out/{{n}}-{"y" * 100}", n=range({count}))\n'
+        '    shell: "cat in/* | wc -l > sum; for n in $(seq 0 '
+        + str(count - 1)
+        + '); do echo $n > out/$n-' + "y" * 100 + '; done"\n',
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert (hidden / "sum").read_text().strip() == str(count)
+    assert len(os.listdir(hidden / "out")) == count
+
+
+def test_what_cannot_travel_fails_its_job_alone(hidden: Path, cluster: ApartCluster) -> None:
+    (hidden / "loop").mkdir()
+    (hidden / "loop/again").symlink_to(".")
+    ended = run(
+        hidden, cluster,
+        'rule all:\n    input: "good"\n'
+        'rule good:\n    output: "good"\n    shell: "touch good"\n'
+        f'rule absolute:\n    output: "{hidden}/absolute"\n    shell: "touch {{output}}"\n'
+        'rule loop:\n    input: "loop"\n    output: "looped"\n    shell: "touch {output}"\n',
+        "--keep-going", "good", "looped", f"{hidden}/absolute",
+    )
+    assert ended.returncode == 1
+    assert (hidden / "good").exists()
+    assert "is a link to a folder that it lies in" in ended.stderr
+    assert "name it by its path from the folder of the workflow" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_folder_takes_the_place_of_a_file_and_a_strange_name(
+    hidden: Path, cluster: ApartCluster
+) -> None:
+    (hidden / "was").write_text("a file\n")
+    strange = "-q 'ä\" $x"
+    ended = run(
+        hidden, cluster,
+        f'NAME = {strange!r}\n'
+        'rule all:\n    output: directory("was"), NAME\n'
+        '    run:\n        import os\n        os.makedirs("was/deep", exist_ok=True)\n'
+        '        open("was/deep/file", "w").write("x")\n        open(NAME, "w").write("y")\n',
+        "--forcerun", "all",
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert (hidden / "was/deep/file").read_text() == "x"
+    assert (hidden / strange).read_text() == "y"
