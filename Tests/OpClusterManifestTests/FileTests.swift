@@ -111,22 +111,28 @@ import Testing
     #expect(undeclared.errors == ["'make' has no output file 'g'"])
   }
 
-  /// A function of Python has no way to them.
-  @Test func functionsReadValues() {
+  /// A function of Python is a call: it declares no files, and may leave any.
+  @Test func functionsReadAndLeaveFiles() throws {
     let compiled = compile(
       """
       version: 1
+      files: [all.txt]
       operations:
         make: {run: x, outputs: {files: {f: f}}}
         read: {python: {function: "m:f"}, needs: {make: {files: [f]}}}
         own: {python: {function: "m:f"}, inputs: {a: b}}
-        leave: {python: {function: "m:f"}}
-        take: {run: x, needs: {leave: {files: [f]}}}
+        take: {run: x, needs: {own: {files: [left]}}}
       """)
+    #expect(compiled.errors == [])
+    let read = try compiled.template("read")
     #expect(
-      Set(compiled.errors) == [
-        "'files' of a need has no meaning for python", "'inputs' has no meaning for python",
-        "'leave' has no output file 'f'",
+      read.inputFiles == [.init(operation: "make", file: "f", folder: "make", isByIndex: false)])
+    #expect(read.wantsInputs)
+    #expect(try compiled.template("take").inputFiles.map(\.file) == ["left"])
+    // What all commands read is none of theirs.
+    #expect(
+      compiled.result.ownFiles.map { $0.lists[0].map(\.path) } == [
+        ["all.txt"], ["b"], ["all.txt"],
       ])
   }
 

@@ -66,10 +66,10 @@ struct OperationDeclaration {
 }
 
 extension OperationDeclaration {
-  /// Whether it leaves a value of a type, with files as parts of it. A function of Python leaves
-  /// none.
+  /// Whether it is a call, which declares no files: those that it leaves are parts of its value, or
+  /// what a function of Python names.
   var leavesValue: Bool {
-    if case .call(let call) = work { call.type != .python } else { false }
+    if case .call = work { true } else { false }
   }
 
   /// Whether files travel to it or from it.

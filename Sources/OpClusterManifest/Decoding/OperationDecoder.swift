@@ -191,9 +191,6 @@ struct OperationDecoder {
       if fields["barrier"] != nil { forbid(ManifestKeys.runningOnly, fields, "a barrier") }
     case .call:
       forbid(ManifestKeys.commandOnly, fields, "a call")
-      if !operation.leavesValue {
-        forbid(["inputs"], fields, "python", hint: "hand a function its values as 'arguments'")
-      }
       // `cancel` itself has a meaning for a call, its grace; only the signal has none.
       if let node = fields.node("cancel"), case .mapping(let entries) = node.value,
         let signal = entries.first(where: { $0.key == "signal" })

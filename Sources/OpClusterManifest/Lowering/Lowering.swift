@@ -113,13 +113,7 @@ struct Lowering {
       template.timeout = operation.settings.timeout
       template.grace = operation.settings.grace
       if let input = call.input { fillCall(input, substitution, &template) }
-      if !operation.leavesValue {
-        if let need = operation.needs.first(where: { !$0.files.isEmpty }) {
-          findings.error(
-            "'files' of a need has no meaning for python", need.on.place,
-            hint: "a function reads values; a command reads files")
-        }
-      } else if let wishes = self.ownFiles(of: operation, substitution, template, at: position) {
+      if let wishes = self.ownFiles(of: operation, substitution, template, at: position) {
         ownFiles.append(wishes)
       }
       checkPayload(template, operation, "the input")

@@ -7,7 +7,7 @@ import importlib
 import json
 import pickle
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -228,24 +228,30 @@ class Result:
     value: bytes
     fields: tuple[tuple[str, str], ...] = ()
 
-    def encoded(self) -> bytes:
+    def encoded(self, files: Sequence[words.Content] = ()) -> bytes:
         """The output of the operation, an encoded ``Outputs``; of any size."""
         return words.Outputs(
             key=[key for key, _ in self.fields],
             value=[value for _, value in self.fields],
             type_name=self.type_name,
             typed_value=self.value,
+            contents=files,
         ).SerializeToString()
 
-    def referring(self, size: int) -> bytes:
-        """The output if the value is the only content, of this size; its digest is left open."""
+    def referring(self, size: int, files: Sequence[words.Content] = ()) -> bytes:
+        """The output if the value is a content, of this size; its digest is left open."""
         return words.Outputs(
             key=[key for key, _ in self.fields],
             value=[value for _, value in self.fields],
             type_name=self.type_name,
-            contents=[words.Content(digest=bytes(32), size=size)],
+            # Values are named before files.
+            contents=[words.Content(digest=bytes(32), size=size), *files],
             value_at=1,
         ).SerializeToString()
+
+
+#: Of a call that returned nothing.
+NOTHING: Final = Result("", b"")
 
 
 def result(value: Any, is_pickled: bool) -> Result | None:

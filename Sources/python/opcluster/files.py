@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from opcluster import limits
+from opcluster import limits, trees
 from opcluster.contents import FileContent
 from opcluster.v1 import submission_pb2 as words
 
@@ -118,28 +118,12 @@ def _search(place: str) -> Iterable[tuple[str, str]]:
             raise FileNotFoundError(f"there is no '{place}'")
         for match in matches:
             name = os.path.basename(match)
-            yield from ((f"{name}/{path}" if path else name, file) for path, file in _tree(match))
+            yield from ((f"{name}/{path}" if path else name, file) for path, file in trees.files(match))
         return
-    found = list(_tree(place))
+    found = list(trees.files(place))
     if not found:
         raise FileNotFoundError(f"the folder '{place}' has no files")
     yield from found
-
-
-def _tree(place: str) -> Iterable[tuple[str, str]]:
-    if not os.path.isdir(place):
-        yield "", place
-        return
-    for folder, folders, names in os.walk(place):
-        folders.sort()
-        # A link to a folder may lead anywhere, and around.
-        for name in (*folders, *sorted(names)):
-            file = os.path.join(folder, name)
-            if name in folders and not os.path.islink(file):
-                continue
-            if name in folders:
-                raise ValueError(f"'{file}' is a link to a folder; put it into an archive")
-            yield os.path.relpath(file, place), file
 
 
 def outputs(files: Iterable[SubmittedFile]) -> bytes:

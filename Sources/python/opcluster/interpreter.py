@@ -7,6 +7,7 @@ what comes: the only thing that may come then is a cancellation, or the end of t
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -20,7 +21,7 @@ from collections import OrderedDict, deque
 from types import CoroutineType, FrameType
 from typing import Any, Final
 
-from opcluster import calls, columns, limits, operation
+from opcluster import calls, columns, limits, operation, trees
 from opcluster.errors import BadCall, BadResult, Cancelled
 from opcluster.frames import FrameChannel, FrameError
 from opcluster.v1 import submission_pb2 as words
@@ -160,6 +161,55 @@ def is_at_rest(file: int) -> bool:
     return True
 
 
+class LeftFiles:
+    """The files that an attempt leaves: as second names where the worker looks for them, which
+    reads them and names them by their digests."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        #: What the output says of them.
+        self.contents: list[words.Content] = []
+
+    def add(self, name: str, path: str) -> None:
+        """As `RunningOperation.leave_file`."""
+        if not name or name in (".", "..") or "/" in name or "\0" in name:
+            raise ValueError(f"'{name}' cannot be the name of a file that is left")
+        if any(known.file == name for known in self.contents):
+            raise ValueError(f"the operation has left a file '{name}' already")
+        files = list(trees.files(path))
+        if not files:
+            raise FileNotFoundError(f"the folder '{path}' has no files")
+        if len(self.contents) + len(files) > limits.CONTENTS_PER_OPERATION:
+            raise ValueError(
+                f"more than {limits.CONTENTS_PER_OPERATION} files of one operation; leave an archive"
+            )
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        for inner, file in files:
+            state = os.stat(file)
+            if not stat.S_ISREG(state.st_mode):
+                raise OSError(errno.EINVAL, "it is no plain file", file)
+            place = f"{self._folder}/{len(self.contents)}"
+            try:
+                os.link(os.path.realpath(file), place)
+            except OSError:
+                # On another disk, or of somebody else.
+                shutil.copyfile(file, place)
+            self.contents.append(
+                words.Content(
+                    digest=bytes(32),
+                    size=state.st_size,
+                    file=name,
+                    path=inner,
+                    is_executable=bool(state.st_mode & stat.S_IXUSR),
+                )
+            )
+
+    def remove(self) -> None:
+        """Nobody looks at what came to nothing."""
+        if self.contents or os.path.isdir(self._folder):
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
 class Interpreter:
     """Calls functions for the worker at the other end of a channel."""
 
@@ -228,6 +278,8 @@ class Interpreter:
     def _serve(self, template: Template | None, dispatch: Dispatch) -> None:
         graph, index, number = dispatch.attempt
         folder_name = f"{graph}.{index}.{number}"
+        value_file = f"{self._tasks}/{folder_name}.{self._process}.value"
+        left = LeftFiles(value_file + ".files")
         running = operation.RunningOperation(
             dispatch.attempt,
             name=template.announcement.name if template else "",
@@ -239,6 +291,7 @@ class Interpreter:
             submission_parent=template.announcement.trace_parent if template else "",
             run=dispatch.run,
             report=lambda fraction, text: self._tell(dispatch.attempt, fraction, text),
+            leaves=left.add if self._may_keep else None,
         )
         started_at = int(time.time() * 1000)
         try:
@@ -246,8 +299,7 @@ class Interpreter:
         except OSError as error:
             result = failure(words.FAILURE_CAUSE_CANNOT_START, f"cannot make its log: {error}")
         else:
-            value_file = f"{self._tasks}/{folder_name}.{self._process}.value"
-            result = self._attempt(running, template, dispatch, value_file)
+            result = self._attempt(running, template, dispatch, value_file, left)
         self._streams.restore()
         self._clean(running)
         result.count = 1
@@ -280,8 +332,10 @@ class Interpreter:
         template: Template | None,
         dispatch: Dispatch,
         value_file: str,
+        left: LeftFiles,
     ) -> words.AttemptResults:
         """Calls the function; every end of it is a result."""
+        is_kept = False
         operation._set_current(running)
         self._running = running
         try:
@@ -305,7 +359,9 @@ class Interpreter:
                 running._is_armed = False
                 self._running = None
                 self._channel.signals(False)
-            return self._success(result, value_file)
+            success = self._success(result, value_file, left.contents)
+            is_kept = not success.cause
+            return success
         except Cancelled as error:
             if running.is_cancelled:
                 return words.AttemptResults(flags=_WAS_STOPPED, diagnostic_at=(0,),
@@ -319,13 +375,19 @@ class Interpreter:
             return exception_result(error)
         finally:
             operation._set_current(None)
+            if not is_kept:
+                left.remove()
 
-    def _success(self, result: calls.Result | None, value_file: str) -> words.AttemptResults:
+    def _success(
+        self, result: calls.Result | None, value_file: str, files: list[words.Content]
+    ) -> words.AttemptResults:
         if result is None:
-            return words.AttemptResults()
+            if not files:
+                return words.AttemptResults()
+            result = calls.NOTHING
         # Room for the names of the fields around the value.
         if len(result.value) <= limits.OUTPUT_BYTES:
-            output = result.encoded()
+            output = result.encoded(files)
             if len(output) <= limits.OUTPUT_BYTES:
                 return words.AttemptResults(output_at=(0,), output=(output,))
         if not self._may_keep:
@@ -340,7 +402,15 @@ class Interpreter:
                 file.write(result.value)
         except OSError as error:
             return failure(words.FAILURE_CAUSE_BAD_OUTPUT, f"its result was not kept: {error}")
-        return words.AttemptResults(output_at=(0,), output=(result.referring(len(result.value)),))
+        output = result.referring(len(result.value), files)
+        if len(output) > limits.OUTPUT_BYTES:
+            os.unlink(value_file)
+            return failure(
+                words.FAILURE_CAUSE_BAD_OUTPUT,
+                f"the names of its files and fields have {len(output)} bytes, more than "
+                f"{limits.OUTPUT_BYTES}; leave an archive",
+            )
+        return words.AttemptResults(output_at=(0,), output=(output,))
 
     def _tell(self, attempt: columns.AttemptKey, fraction: float, text: str) -> None:
         self._reports += 1

@@ -14,6 +14,9 @@ from opcluster.errors import BadCall, Cancelled, OpClusterError
 from opcluster.v1 import submission_pb2 as words
 from opcluster.v1 import worker_pb2
 
+#: What the submitter gives stands among the dependencies under this name.
+_SUBMITTER = "."
+
 
 @dataclass(frozen=True)
 class Input:
@@ -46,6 +49,8 @@ def _read_inputs(
         name = found.names[found.name[at]] if at < len(found.name) else ""
         if not found.name and found.names:
             name = found.names[0]
+        if name == _SUBMITTER:
+            continue
         shown = found.index_plus_one[at] if at < len(found.index_plus_one) else 0
         outcome = found.outcome[at] if at < len(found.outcome) else words.OUTCOME_SUCCEEDED
         inputs.append(
@@ -77,6 +82,7 @@ class RunningOperation:
         inputs: worker_pb2.DependencyInputs | None = None,
         submission_parent: str = "",
         run: int = 1,
+        leaves: Callable[[str, str], None] | None = None,
         report: Callable[[float, str], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -97,6 +103,7 @@ class RunningOperation:
         self._found = inputs
         self._inputs: list[Input] | None = None
         self._report = report
+        self._leaves = leaves
         self._clock = clock
         self._reported_at = float("-inf")
         self._is_cancelled = False
@@ -152,6 +159,37 @@ class RunningOperation:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             self._has_folder = True
         return self._folder
+
+    def input_file(self, name: str) -> str:
+        """The path of a file or folder that it is given: by its name among the `inputs`, or
+        ``OPERATION/NAME`` of what a dependency has left. It is there to be read alone.
+
+        :raises FileNotFoundError: if it is given none of this name.
+        """
+        start = os.path.join(self._input_folder, "files")
+        path = os.path.join(start, name)
+        is_inside = not os.path.isabs(name) and ".." not in name.split("/")
+        if not self._input_folder or not is_inside or not os.path.exists(path):
+            given = sorted(os.listdir(start)) if os.path.isdir(start) else []
+            raise FileNotFoundError(
+                f"this operation is given no '{name}', but {', '.join(given) or 'no files'}; give "
+                "it as 'inputs', or by 'files' of a dependency"
+            )
+        return path
+
+    def leave_file(self, name: str, path: str) -> None:
+        """Leaves a file, or the files of a folder, for those that depend on it and for `fetch`.
+
+        They are read when the function has returned, and must not change until then.
+
+        :raises FileNotFoundError: if there is nothing at the path.
+        :raises OSError: if a file cannot be read, or is no plain file.
+        :raises ValueError: if the name is taken, or there are too many files.
+        :raises OpClusterError: if its worker has no store for files.
+        """
+        if self._leaves is None:
+            raise OpClusterError("what runs this operation has no store for files")
+        self._leaves(name, path)
 
     def progress(self, fraction: float, text: str = "") -> None:
         """Tells how far it is, from 0 to 1, with a text; more often than each 0.1 s is dropped."""

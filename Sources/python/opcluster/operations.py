@@ -95,7 +95,9 @@ class Settings:
 class Operation:
     """One operation of a graph, or an array of them."""
 
-    def __init__(self, name: str, count: int | None, settings: Settings) -> None:
+    def __init__(
+        self, name: str, count: int | None, settings: Settings, inputs: Inputs | None = None
+    ) -> None:
         #: Its name in the graph.
         self.name = valid_name(name)
         #: Elements of the array; None: a plain operation.
@@ -104,6 +106,8 @@ class Operation:
         self.dependencies: list[tuple[Operation, Policy, bool]] = []
         #: Files of dependencies that it reads: whose, their name, and whether by index.
         self._needed: list[tuple[Operation, str, bool]] = []
+        self._inputs: Inputs = inputs or {}
+        self._read: list[SubmittedFile] = []
         #: Graph and index of the (first) operation once it was submitted.
         self.place: columns.OperationKey | None = None
         self._final_name = self.name
@@ -118,8 +122,9 @@ class Operation:
         """Lets it begin when others have ended so. Returns itself.
 
         :param by_index: each element waits for the element of the same number alone.
-        :param files: of their `output_files`, which lie in ``$OP_INPUTS/OPERATION/FILE`` when it
-            begins; of an array, in ``$OP_INPUTS/OPERATION/INDEX/FILE`` unless by index.
+        :param files: names of what they leave; a command finds it at ``$OP_INPUTS/OPERATION/NAME``,
+            a function by `RunningOperation.input_file` of ``OPERATION/NAME``. Of an array that is
+            ``OPERATION/INDEX/NAME``, unless by index.
         :raises ValueError: if it was submitted already.
         """
         if self.place is not None:
@@ -133,8 +138,13 @@ class Operation:
         return OutputText(self, key)
 
     def read_inputs(self, reader: FileReader) -> Sequence[Content]:
-        """Reads what of this program's files it is given; only a `Command` is given any."""
-        return ()
+        """Reads its files of this program. Returns what has to lie in stores of workers.
+
+        :raises OSError: if one is not there, or cannot be read.
+        :raises ValueError: if they are too many.
+        """
+        self._read = reader.read(self._inputs)
+        return [file.content for file in self._read]
 
     def _fill(self, template: words.Template, names: Callable[[Operation], str]) -> None:
         raise NotImplementedError
@@ -175,24 +185,13 @@ class Command(Operation):
         first = command if isinstance(command, str) else str(command[0])
         words_of_it = first.split()
         given = name or (os.path.basename(words_of_it[0]) if words_of_it else "command")
-        super().__init__(given, count, Settings(**settings))
+        super().__init__(given, count, Settings(**settings), inputs)
         self._command = command
         self._environment = environment or {}
         self._folder = folder
         self._outputs = outputs
         self._output_bytes = output_bytes
-        self._inputs: Inputs = inputs or {}
         self._output_files = output_files or {}
-        self._read: list[SubmittedFile] = []
-
-    def read_inputs(self, reader: FileReader) -> Sequence[Content]:
-        """Reads its files. Returns what has to lie in stores of workers.
-
-        :raises OSError: if one is not there, or cannot be read.
-        :raises ValueError: if they are too many.
-        """
-        self._read = reader.read(self._inputs)
-        return [file.content for file in self._read]
 
     @property
     def _working_directory(self) -> str:
@@ -221,7 +220,6 @@ class Command(Operation):
                 for key, path in self._output_files.items()
             ],
         )
-        _fill_own_files(template, self._read)
         template.work = words.WORK_KIND_COMMAND
         filled = [
             *command.arguments,
@@ -245,14 +243,16 @@ class Call(Operation):
         version: int = 1,
         name: str | None = None,
         elements: Iterable[Any] | None = None,
+        inputs: Inputs | None = None,
         **settings: Any,
     ) -> None:
         """
         :param argument: of a plain operation; `elements`: the arguments of an array's elements.
+        :param inputs: files of this program that it reads, as of a `Command`.
         """
         found = None if elements is None else [_json(element) for element in elements]
         super().__init__(
-            name or type_name, None if found is None else len(found), Settings(**settings)
+            name or type_name, None if found is None else len(found), Settings(**settings), inputs
         )
         self._type = words.OperationType(name=type_name, version=version)
         self._argument = _json(argument)
@@ -279,6 +279,7 @@ class PythonFunction(Operation):
         python: str | None = sys.executable,
         venv: str | None = None,
         import_paths: Sequence[str] | None = None,
+        inputs: Inputs | None = None,
         **settings: Any,
     ) -> None:
         """
@@ -288,6 +289,8 @@ class PythonFunction(Operation):
         :param import_paths: folders in which workers find modules besides; None: those of
             ``sys.path``.
         :param python: the workers' interpreter; `venv`: the folder of a virtual environment.
+        :param inputs: files of this program that it reads by `RunningOperation.input_file`, by
+            their names there; otherwise as of a `Command`.
         :raises ValueError: if it, or one of the arguments, is too large.
         """
         found = None
@@ -299,7 +302,9 @@ class PythonFunction(Operation):
             name = function.rpartition(":")[2] if isinstance(function, str) else getattr(
                 function, "__name__", type(function).__name__
             )
-        super().__init__(name, None if found is None else len(found), Settings(**settings))
+        super().__init__(
+            name, None if found is None else len(found), Settings(**settings), inputs
+        )
         is_named = isinstance(function, str)
         self._elements = found
         self._payload = calls.payload(
@@ -439,6 +444,7 @@ def submission(
         )
         _fill_settings(template, operation.settings)
         operation._fill(template, names)
+        _fill_own_files(template, operation._read)
         template.wants_inputs |= bool(operation._needed)
         template.input_files.extend(
             words.InputFile(

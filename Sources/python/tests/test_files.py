@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 import zmq
 
-from opcluster import INDEX, Cluster, Command, ConnectionFailed, RemoteError
+from opcluster import (
+    INDEX,
+    Cluster,
+    Command,
+    ConnectionFailed,
+    PythonFunction,
+    RemoteError,
+    current_operation,
+)
 from conftest import PROGRAMS
 from opcluster.contents import FileContent, MemoryContent
 from opcluster.files import FileReader, OutputFile, output_files
@@ -241,3 +249,82 @@ def test_permissions_of_files_follow_the_mask_and_leave_it_alone() -> None:
         assert os.umask(0o027) == 0o027
     finally:
         os.umask(before)
+
+
+def test_functions_read_and_leave_files(connected: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("of the submitter")
+
+    def leave(size: int) -> bytes:
+        running = current_operation()
+        folder = running.scratch_folder
+        os.makedirs(f"{folder}/deep/er")
+        for name in ("first", "deep/second", "deep/er/third"):
+            with open(f"{folder}/{name}", "w") as file:
+                file.write(name)
+        os.chmod(f"{folder}/first", 0o755)
+        running.leave_file("one", f"{folder}/first")
+        running.leave_file("tree", f"{folder}/deep")
+        with pytest.raises(ValueError, match="already"):
+            running.leave_file("one", f"{folder}/first")
+        with pytest.raises(ValueError, match="cannot be the name"):
+            running.leave_file("../one", f"{folder}/first")
+        with pytest.raises(FileNotFoundError):
+            running.leave_file("none", f"{folder}/missing")
+        return b"x" * size
+
+    def read() -> list[str]:
+        running = current_operation()
+        names = ("text", "small/one", "small/tree/second", "large/tree/er/third", "tool/made")
+        texts = []
+        for name in names:
+            with open(running.input_file(name)) as file:
+                texts.append(file.read())
+        for wrong in ("small/none", "../inputs", "/etc/passwd"):
+            with pytest.raises(FileNotFoundError, match="large, small, text, tool"):
+                running.input_file(wrong)
+        assert os.access(running.input_file("small/one"), os.X_OK)
+        # The values of its dependencies are there as well.
+        assert [len(found.value) for found in running.inputs[:2]] == [1, 200_000]
+        return texts
+
+    small = PythonFunction(leave, 1, name="small")
+    large = PythonFunction(leave, 200_000, name="large")
+    tool = Command("echo made > made", name="tool", output_files={"made": "made"})
+    use = PythonFunction(read, name="use", inputs={"text": str(tmp_path / "text")})
+    use.depends_on(small, large, files=["one", "tree"]).depends_on(tool, files=["made"])
+    shell = Command('cat "$OP_INPUTS/large/tree/er/third"', name="shell")
+    shell.depends_on(large, files=["tree"])
+    graph = connected.submit(small, large, tool, use, shell)
+    assert graph.wait(60) == "SUCCEEDED", graph.handle(use).log("error")
+    assert graph.result(use) == [
+        "of the submitter", "first", "deep/second", "deep/er/third", "made\n"
+    ]
+    assert graph.handle(shell).log() == "deep/er/third"
+    assert graph.result(large) == b"x" * 200_000
+    graph.handle(large).fetch("tree", str(tmp_path / "tree"))
+    assert (tmp_path / "tree/er/third").read_text() == "deep/er/third"
+    graph.handle(small).fetch("one", str(tmp_path / "one"))
+    assert os.access(tmp_path / "one", os.X_OK)
+
+
+def test_a_function_may_leave_files_alone_and_a_failed_one_leaves_none(
+    connected: Cluster, tmp_path: Path
+) -> None:
+    def leave(fails: bool) -> None:
+        running = current_operation()
+        with open(f"{running.scratch_folder}/file", "w") as file:
+            file.write("left")
+        running.leave_file("file", f"{running.scratch_folder}/file")
+        if fails:
+            raise KeyError("it fails")
+
+    good, bad = PythonFunction(leave, False, name="good"), PythonFunction(leave, True, name="bad")
+    graph = connected.submit(good, bad)
+    assert graph.wait(60) == "FAILED"
+    assert graph.result(good) is None
+    assert [file.name for file in graph.handle(good).files()] == ["file"]
+    with pytest.raises(KeyError):
+        graph.result(bad)
+    assert graph.handle(bad).files() == []
+    graph.handle(good).fetch("file", str(tmp_path / "file"))
+    assert (tmp_path / "file").read_text() == "left"
