@@ -32,9 +32,6 @@ struct ClusterLaunch {
         + keys)
     let connection = try await connect(within: time)
     let (processors, gpus) = (ClusterFolder.processors, ClusterFolder.gpus)
-    // An embedded coordinator that has gone does not come back.
-    var patience: [String] = []
-    if case .lifeline = attachment { patience = ["--exit-when-unreachable", "10"] }
     for number in 1..<workers + 1 {
       try launch(
         worker, name: "opworker-\(number)",
@@ -43,7 +40,7 @@ struct ClusterLaunch {
           "--scratch", folder.scratch(of: number),
         ] + keys
           + offer.flags(
-            of: number - 1, among: workers, processors: processors, foundGPUs: gpus) + patience)
+            of: number - 1, among: workers, processors: processors, foundGPUs: gpus))
     }
     try await awaitWorkers(workers, connection, within: time)
     return connection

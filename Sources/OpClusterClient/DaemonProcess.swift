@@ -20,6 +20,10 @@ final class DaemonProcess: Sendable {
   let number: Int32
   /// The name for people, e.g. `opworker-1`.
   let name: String
+  private let executable: String
+  private let arguments: [String]
+  private let log: String
+  private let attachment: Attachment
   private let lifeline: Int32?
   private let status = Mutex<Int32?>(nil)
 
@@ -30,6 +34,10 @@ final class DaemonProcess: Sendable {
     _ name: String, executable: String, arguments: [String], log: String, attachment: Attachment
   ) throws(ClientError) {
     self.name = name
+    self.executable = executable
+    self.arguments = arguments
+    self.log = log
+    self.attachment = attachment
     do throws(ErrorNumber) {
       let all = [executable] + arguments
       switch attachment {
@@ -53,6 +61,14 @@ final class DaemonProcess: Sendable {
   }
 
   deinit { if let lifeline { close(lifeline) } }
+
+  /// Starts the same daemon, whose end was collected, once more.
+  ///
+  /// - Throws: As the first start.
+  func startedAgain() throws(ClientError) -> DaemonProcess {
+    try DaemonProcess(
+      name, executable: executable, arguments: arguments, log: log, attachment: attachment)
+  }
 
   /// The status of `waitpid` if the daemon has ended; else nil.
   var endStatus: Int32? {

@@ -3,7 +3,9 @@
 
 import OpClusterModel
 
-/// A coordinator and workers that this process starts and that end with it.
+/// A coordinator and workers that this process starts and that end with it. One that ends before,
+/// such as by the kernel for want of memory, is started again: what it ran is tried again, as after
+/// any loss of a worker.
 public final class EmbeddedCluster: Sendable {
   /// The parts to start.
   public struct Settings: Sendable {
@@ -16,6 +18,8 @@ public final class EmbeddedCluster: Sendable {
     /// The path of the program that serves as worker, called with the arguments of `opworker
     /// serve`; nil means opworker.
     public var workerExecutable: String?
+    /// Is given a line about each part that has ended and is started again.
+    public var told: @Sendable (String) -> Void = { _ in }
     /// The first of two free ports: the parts speak over TCP on loopback, encrypted, instead of
     /// sockets in a private folder. For measurements.
     package var loopbackPort: UInt16?
@@ -43,20 +47,21 @@ public final class EmbeddedCluster: Sendable {
   /// The coordinator's state folder; for measurements.
   package let stateFolder: String
   private let folder: ClusterFolder
-  private let daemons: [DaemonProcess]
+  private let supervised: SupervisedDaemons
 
   /// The processes of the cluster, the coordinator first; for measurements and tests.
   public var processes: [(name: String, number: Int32)] {
-    daemons.map { ($0.name, $0.number) }
+    supervised.daemons.map { ($0.name, $0.number) }
   }
 
   private init(
-    connection: ClusterConnection, folder: ClusterFolder, launch: ClusterLaunch
+    connection: ClusterConnection, folder: ClusterFolder, launch: ClusterLaunch,
+    told: @escaping @Sendable (String) -> Void
   ) {
     self.connection = connection
     self.folder = folder
     stateFolder = launch.state
-    daemons = launch.daemons
+    supervised = SupervisedDaemons(launch.daemons, told: told)
   }
 
   /// Starts everything and returns when all workers have joined.
@@ -73,7 +78,8 @@ public final class EmbeddedCluster: Sendable {
       let connection = try await launch.start(
         workers: settings.workers, offer: SharedOffer(cpusPerWorker: settings.cpusPerWorker),
         workerExecutable: settings.workerExecutable, deadline: settings.deadline)
-      return EmbeddedCluster(connection: connection, folder: folder, launch: launch)
+      return EmbeddedCluster(
+        connection: connection, folder: folder, launch: launch, told: settings.told)
     } catch {
       await launch.end(grace: .seconds(1))
       folder.remove()
@@ -84,7 +90,7 @@ public final class EmbeddedCluster: Sendable {
   /// Ends the workers, then the coordinator, and removes the folder. May be called again.
   public func end() async {
     await connection.close()
-    await ClusterLaunch.end(daemons, grace: Self.grace)
+    await supervised.end(grace: Self.grace)
     folder.remove()
   }
 }

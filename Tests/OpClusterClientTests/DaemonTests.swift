@@ -1,5 +1,8 @@
 // Daemons as children: that they start, say why they do not, and surely end.
 
+import Glibc
+import OpClusterModel
+import Synchronization
 import Testing
 
 @testable import OpClusterClient
@@ -91,6 +94,53 @@ import Testing
     #expect(await eventually { scratch.folder.endOfLog(of: "daemon") == "ready" })
     await deaf.end(grace: .milliseconds(20))
     #expect(deaf.endStatus == 9)
+  }
+
+  /// One that ends at once is not started without end; one that has run for some time is soon back.
+  @Test func paceOfRestarts() {
+    func seconds(_ count: Int64) -> Instant { Instant(nanoseconds: count * 1_000_000_000) }
+    var pace = RestartPace(startedAt: seconds(0))
+    var now: Int64 = 0
+    var pauses: [Int64] = []
+    for _ in 0..<8 {
+      pace.end(at: seconds(now))
+      let restart = pace.restartAt?.nanoseconds ?? 0
+      pauses.append(restart / 1_000_000_000 - now)
+      now = restart / 1_000_000_000
+      pace.start(at: seconds(now))
+      #expect(pace.restartAt == nil)
+    }
+    #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60])
+    pace.end(at: seconds(now + 60))
+    #expect(pace.restartAt == seconds(now + 61))
+  }
+
+  @Test func whatHasEndedIsStartedAgainUntilTheEnd() async throws {
+    let scratch = try Scratch()
+    let told = Mutex<[String]>([])
+    let supervised = SupervisedDaemons([try scratch.start("echo started; exec cat")]) { line in
+      told.withLock { $0.append(line) }
+    }
+    let first = try #require(supervised.daemons.first?.number)
+    #expect(await eventually { scratch.folder.endOfLog(of: "daemon") == "started" })
+    kill(first, SIGKILL)
+    #expect(await eventually { scratch.folder.endOfLog(of: "daemon") == "started\nstarted" })
+    #expect(await eventually { supervised.daemons.first?.number != first })
+    #expect(told.withLock { $0 } == ["daemon has ended (signal 9) and is started again"])
+    let second = try #require(supervised.daemons.first)
+    await supervised.end(grace: .seconds(30))
+    #expect(second.endStatus != nil)
+    #expect(supervised.daemons.first === second)
+  }
+
+  /// Whoever forgets the cluster ends it, and the task that looks after it.
+  @Test func whatIsForgottenEnds() async throws {
+    let scratch = try Scratch()
+    var supervised: SupervisedDaemons? = SupervisedDaemons([try scratch.start("cat")]) { _ in }
+    let number = try #require(supervised?.daemons.first?.number)
+    let identity = try #require(ProcessIdentity(running: number))
+    supervised = nil
+    #expect(await eventually { !identity.isRunning })
   }
 
   /// A number alone could be somebody else's by now.

@@ -39,7 +39,9 @@ extension Command {
     if let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys) {
       return Session(connection: try await connect(to: address), embedded: nil)
     }
-    let cluster = try await EmbeddedCluster.start(EmbeddedCluster.Settings(workers: workers))
+    var settings = EmbeddedCluster.Settings(workers: workers)
+    settings.told = { console.say(safe($0)) }
+    let cluster = try await EmbeddedCluster.start(settings)
     console.say(
       "no cluster is configured: this command runs on one of its own "
         + "(1 coordinator, \(shownCount(workers, "worker")))")
