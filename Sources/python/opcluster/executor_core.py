@@ -585,5 +585,6 @@ class ExecutorCore:
         for batch in list(self._batches.values()):
             for index in range(len(batch.calls)):
                 self._conclude(batch, index, lambda future: future.set_exception(error))
+        self._contents.close()
         self.access.release()
         self.ended.set()

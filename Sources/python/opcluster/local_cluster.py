@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,8 @@ from opcluster.errors import ConnectionFailed
 
 _START_TIME = 15.0
 _END_TIME = 15.0
+#: Seconds before what has ended is started again: at first, and if it ends again and again.
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
 
 def program(name: str, folder: str | None = None) -> str:
@@ -52,6 +55,10 @@ class LocalCluster:
         #: The address for clients.
         self.address = f"ipc://{self._folder}/client"
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._commands: list[list[str]] = []
+        # Held while one is started or all are ended.
+        self._lock = threading.Lock()
+        self._is_closing = threading.Event()
         workers = f"ipc://{self._folder}/worker"
         offered = cpus or len(os.sched_getaffinity(0))
         try:
@@ -62,21 +69,50 @@ class LocalCluster:
             self._await_socket()
             self._start(
                 worker, "--coordinator", workers, "--name", "local-1", "--cpus", str(offered),
-                "--scratch", str(self._files / "scratch"), "--exit-when-unreachable", "10",
+                "--scratch", str(self._files / "scratch"),
             )
         except BaseException:
             self.close()
             raise
+        for place in range(len(self._processes)):
+            threading.Thread(
+                target=self._keep, args=(place,), name=f"opcluster-local-{place}", daemon=True
+            ).start()
 
     def _start(self, path: str, *arguments: str) -> None:
         root = ("--allow-root",) if os.geteuid() == 0 else ()
-        with open(self._files / f"{Path(path).name}.log", "wb") as log:
-            self._processes.append(
-                subprocess.Popen(
-                    [path, "serve", *arguments, "--until-stdin-closes", *root],
-                    stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True,
-                )
+        command = [path, "serve", *arguments, "--until-stdin-closes", *root]
+        self._commands.append(command)
+        self._processes.append(self._process(command))
+
+    def _process(self, command: list[str]) -> subprocess.Popen[bytes]:
+        with open(self._files / f"{Path(command[0]).name}.log", "ab") as log:
+            return subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
             )
+
+    def _keep(self, place: int) -> None:
+        """Starts a process again that has ended, such as by the kernel for want of memory; ever
+        more slowly if it ends at once."""
+        pause = _SHORTEST_PAUSE
+        while True:
+            started = time.monotonic()
+            ended = self._processes[place]
+            ended.wait()
+            if time.monotonic() - started > _LONGEST_PAUSE:
+                pause = _SHORTEST_PAUSE
+            if self._is_closing.wait(pause):
+                return
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            with self._lock:
+                if self._is_closing.is_set():
+                    return
+                try:
+                    self._processes[place] = self._process(self._commands[place])
+                except OSError:
+                    continue  # It is tried again.
+            if ended.stdin is not None:
+                ended.stdin.close()
 
     def _await_socket(self) -> None:
         deadline = time.monotonic() + _START_TIME
@@ -88,6 +124,8 @@ class LocalCluster:
 
     def close(self) -> None:
         """Ends the worker, then the coordinator, and removes their files."""
+        with self._lock:
+            self._is_closing.set()
         for process in reversed(self._processes):
             if process.stdin is not None:
                 process.stdin.close()
@@ -97,7 +135,6 @@ class LocalCluster:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        self._processes = []
         for folder in (self._folder, self._files):
             shutil.rmtree(folder, ignore_errors=True)
 

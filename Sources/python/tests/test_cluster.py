@@ -9,6 +9,7 @@ from pathlib import Path
 
 import functions
 import pytest
+from conftest import PROGRAMS
 
 import opcluster
 from opcluster import (
@@ -16,6 +17,7 @@ from opcluster import (
     Call,
     Cluster,
     Command,
+    ConnectionFailed,
     Join,
     Operation,
     PythonFunction,
@@ -170,3 +172,22 @@ def test_what_is_refused(client: Cluster) -> None:
     assert caught.value.code == "CYCLE"
     with pytest.raises(ValueError, match="not submitted"):
         client.submit(Command(["true"]).depends_on(Call("nothing")))
+
+
+def test_parts_of_a_cluster_of_our_own_that_are_killed_come_back() -> None:
+    try:
+        local = LocalCluster(cpus=1, programs=PROGRAMS)
+    except ConnectionFailed as error:
+        pytest.skip(f"OPCLUSTER_PROGRAMS names no folder of programs: {error}")
+    with local, Cluster(local.address) as connected:
+        for place in (1, 0):
+            old = local._processes[place]
+            old.kill()
+            old.wait()
+            echo = Command("echo ran", name="echo")
+            graph = connected.submit(echo)
+            assert graph.wait(120) == "SUCCEEDED"
+        closing = list(local._processes)
+    # Nobody starts what was ended on purpose.
+    assert all(process.poll() is not None for process in closing)
+    assert local._processes == closing
