@@ -97,6 +97,8 @@ final class SupervisedDaemons: Sendable {
           state.all[at].daemon = try state.all[at].daemon.startedAgain()
           state.all[at].pace.start(at: now)
         } catch {
+          // As one that has ended at once.
+          state.all[at].pace.start(at: now)
           state.all[at].pace.end(at: now)
           news.append(error.message)
         }

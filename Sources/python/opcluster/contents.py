@@ -34,6 +34,13 @@ _TRIES = 50
 _PAUSE = 0.02
 #: Seconds in which the first worker with a store may come.
 _WORKER_SECONDS = 20.0
+#: Seconds that somebody else may take to leave the same, and between two looks.
+_BUSY_SECONDS, _BUSY_PAUSE = 1_800.0, 1.0
+#: Seconds in which a worker that did not answer is not asked again.
+_UNREACHED_SECONDS = 300.0
+_NOBODY = (
+    "no connected worker has it any more; wait until its worker is back, or run the operation again"
+)
 #: Seconds that a copy between workers may take, and bytes of it in each further one.
 _COPY_SECONDS = 600.0
 _COPY_BYTES_PER_SECOND = 1 << 20
@@ -169,6 +176,8 @@ class ContentExchange:
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
         self._last = 0
+        # Workers that did not answer, and until when they are not asked.
+        self._unreached: dict[str, float] = {}
         keys = connection.keys
         # Stores on one machine know readers by the coordinator's word alone.
         self._pair = (keys.public, keys.secret) if keys else zmq.curve_keypair()
@@ -266,7 +275,9 @@ class ContentExchange:
         avoided: list[str] = []
         problem = ""
         tries = 0
+        # Until then a worker may come, and until then one may be busy with the same.
         end = time.monotonic() + _WORKER_SECONDS
+        busy_until = time.monotonic() + _BUSY_SECONDS
         while left and tries < _TRIES:
             try:
                 placed = self._connection.ask(
@@ -279,10 +290,11 @@ class ContentExchange:
                     timeout=60,
                 ).placed
             except Refused as error:
-                is_alone = error.code == "WORKER_UNAVAILABLE" and not problem
-                if is_alone and time.monotonic() < end:
-                    # A cluster that has just begun has no worker yet.
-                    time.sleep(10 * _PAUSE)
+                if error.code == "WORKER_UNAVAILABLE" and time.monotonic() < end:
+                    # A cluster that has just begun has no worker yet; one that has failed may be
+                    # back.
+                    avoided.clear()
+                    self._pause(10 * _PAUSE)
                     continue
                 raise RemoteError(
                     f"{sum(content.size for content in left.values())} bytes cannot be left with "
@@ -292,6 +304,7 @@ class ContentExchange:
             # What has no place is with somebody.
             left = {digest: left[digest] for digest in digests if digest in left}
             before = len(left)
+            is_busy = False
             sources = iter(placed.source)
             for digest, count in zip(digests, placed.count):
                 places = [placed.sources[next(sources)] for _ in range(count)]
@@ -300,11 +313,19 @@ class ContentExchange:
                 problem = self._leave(places[0], left[digest])
                 if not problem:
                     del left[digest]
-                elif not problem.endswith(("busy", "not_granted")):
+                elif problem.endswith("busy"):
+                    # Somebody else leaves the same there, or has just stopped.
+                    is_busy = time.monotonic() < busy_until
+                elif not problem.endswith("not_granted"):
                     avoided.append(places[0].worker)
-            if left:
+                    end = time.monotonic() + _WORKER_SECONDS
+                    # Those who are silent have cost time.
+                    tries += _TRIES // 5
+            if left and is_busy:
+                self._pause(_BUSY_PAUSE)
+            elif left:
                 tries = 0 if len(left) < before else tries + 1
-                time.sleep(_PAUSE)
+                self._pause(_PAUSE)
         if left:
             raise RemoteError(f"{len(left)} contents cannot be left with a worker: {problem}")
 
@@ -355,23 +376,28 @@ class ContentExchange:
     def _find(self, wanted: _Download) -> None:
         """Reads a content from those who have it, one after the other."""
         sources = self._holders(wanted)
-        problem = "no connected worker has it any more"
-        unreached: set[str] = set()
+        problem = _NOBODY
+        now = time.monotonic()
+        unreached = {worker for worker, until in self._unreached.items() if until > now}
         for _ in range(_TRIES):
             if not sources:
                 break
             for source in sources:
+                if source.worker in unreached:
+                    problem = self._silent(source)
+                    continue
                 before = wanted.received
                 problem = self._read(source, wanted)
                 if wanted.is_whole:
                     return
                 if problem == self._silent(source) and wanted.received == before:
                     unreached.add(source.worker)
+                    self._unreached[source.worker] = time.monotonic() + _UNREACHED_SECONDS
             if unreached.issuperset(source.worker for source in sources):
                 # As behind a firewall: another worker is given a copy.
                 sources = self._bring(wanted, unreached, problem)
                 continue
-            time.sleep(_PAUSE)
+            self._pause(_PAUSE)
             sources = self._holders(wanted)
         raise RemoteError(f"{wanted.size} bytes cannot be read: {problem}")
 
@@ -393,9 +419,13 @@ class ContentExchange:
                     unreached=sorted(unreached),
                     key=self._key,
                 )
-                sources = _sources(self._connection.ask(bring=bring, timeout=60).located)
-                if sources:
+                located = self._connection.ask(bring=bring, timeout=60).located
+                if not located.digests:
+                    raise RemoteError(f"{wanted.size} bytes cannot be read: {_NOBODY}")
+                if sources := _sources(located):
                     return sources
+            except TimeoutError:
+                pass  # The coordinator is busy, or away for a moment.
             except Refused as error:
                 # There may be no other store, or this key may only read.
                 if error.code != "BUSY":
@@ -404,7 +434,7 @@ class ContentExchange:
                     ) from error
             if time.monotonic() > end:
                 raise RemoteError(f"{wanted.size} bytes cannot be read: {problem}")
-            time.sleep(pause)
+            self._pause(pause)
             pause = min(pause * 2, 2.0)
         raise ConnectionFailed("the connection was closed")
 
@@ -425,6 +455,19 @@ class ContentExchange:
         dealer.connect(source.endpoint)
         self._sockets[source.endpoint] = dealer
         return dealer
+
+    def _pause(self, seconds: float) -> None:
+        """Waits before the next try.
+
+        :raises ConnectionFailed: if nobody wants it any more.
+        """
+        end = time.monotonic() + seconds
+        while not self._is_closed:
+            rest = end - time.monotonic()
+            if rest <= 0:
+                return
+            time.sleep(min(rest, _STEP / 1_000))
+        raise ConnectionFailed("the connection was closed")
 
     def _has_come(self, dealer: zmq.Socket[bytes]) -> bool:
         """Waits for an answer, as long as somebody may be silent.

@@ -91,6 +91,7 @@ class FileReader:
         :raises ValueError: if they are too many for one operation.
         """
         found: list[SubmittedFile] = []
+        places: dict[tuple[str, str], str] = {}
         for name, place in inputs.items():
             pairs = place.items() if isinstance(place, Mapping) else _search(os.fspath(place))
             for path, file in pairs:
@@ -98,6 +99,12 @@ class FileReader:
                     raise ValueError(
                         f"more than {limits.CONTENTS_PER_OPERATION} files for one operation; put "
                         "them into an archive"
+                    )
+                other = places.setdefault((name, path), file)
+                if other != file:
+                    raise ValueError(
+                        f"'{other}' and '{file}' would both be '{name}/{path}'; give one of them "
+                        "another name"
                     )
                 is_executable = bool(os.stat(file).st_mode & stat.S_IXUSR)
                 found.append(SubmittedFile(name, path, is_executable, self.content(file)))

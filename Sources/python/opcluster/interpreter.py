@@ -15,6 +15,7 @@ import signal
 import socket
 import stat
 import sys
+import threading
 import time
 import traceback
 from collections import OrderedDict, deque
@@ -167,6 +168,7 @@ class LeftFiles:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self._lock = threading.Lock()
         #: What the output says of them.
         self.contents: list[words.Content] = []
 
@@ -174,35 +176,51 @@ class LeftFiles:
         """As `RunningOperation.leave_file`."""
         if not name or name in (".", "..") or "/" in name or "\0" in name:
             raise ValueError(f"'{name}' cannot be the name of a file that is left")
-        if any(known.file == name for known in self.contents):
-            raise ValueError(f"the operation has left a file '{name}' already")
-        files = list(trees.files(path))
-        if not files:
-            raise FileNotFoundError(f"the folder '{path}' has no files")
-        if len(self.contents) + len(files) > limits.CONTENTS_PER_OPERATION:
-            raise ValueError(
-                f"more than {limits.CONTENTS_PER_OPERATION} files of one operation; leave an archive"
-            )
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        for inner, file in files:
-            state = os.stat(file)
-            if not stat.S_ISREG(state.st_mode):
-                raise OSError(errno.EINVAL, "it is no plain file", file)
-            place = f"{self._folder}/{len(self.contents)}"
+        with self._lock:
+            if any(known.file == name for known in self.contents):
+                raise ValueError(f"the operation has left a file '{name}' already")
+            files = list(trees.files(path))
+            if not files:
+                raise FileNotFoundError(f"the folder '{path}' has no files")
+            # A large value is one more.
+            most = limits.CONTENTS_PER_OPERATION - 1
+            if len(self.contents) + len(files) > most:
+                raise ValueError(f"more than {most} files of one operation; leave an archive")
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            begin = len(self.contents)
+            left: list[words.Content] = []
             try:
-                os.link(os.path.realpath(file), place)
-            except OSError:
-                # On another disk, or of somebody else.
-                shutil.copyfile(file, place)
-            self.contents.append(
-                words.Content(
-                    digest=bytes(32),
-                    size=state.st_size,
-                    file=name,
-                    path=inner,
-                    is_executable=bool(state.st_mode & stat.S_IXUSR),
-                )
-            )
+                for inner, file in files:
+                    left.append(self._named(f"{self._folder}/{begin + len(left)}", file))
+                    left[-1].file, left[-1].path = name, inner
+            except BaseException:
+                # All of it, or nothing: their places are those of the next ones.
+                for place in range(begin, begin + len(files)):
+                    try:
+                        os.unlink(f"{self._folder}/{place}")
+                    except FileNotFoundError:
+                        pass
+                raise
+            self.contents += left
+
+    def _named(self, place: str, file: str) -> words.Content:
+        """Gives a file a second name."""
+        state = os.stat(file)
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file", file)
+        try:
+            os.link(os.path.realpath(file), place)
+        except OSError as error:
+            # On another disk, of somebody else, or with too many names.
+            if error.errno not in (errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK):
+                raise
+            with open(file, "rb") as source, open(place, "xb") as made:
+                shutil.copyfileobj(source, made, 1 << 20)
+        return words.Content(
+            digest=bytes(32),
+            size=state.st_size,
+            is_executable=bool(state.st_mode & stat.S_IXUSR),
+        )
 
     def remove(self) -> None:
         """Nobody looks at what came to nothing."""

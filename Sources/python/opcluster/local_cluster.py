@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import weakref
 from pathlib import Path
 from types import TracebackType
 
@@ -56,6 +57,8 @@ class LocalCluster:
         self.address = f"ipc://{self._folder}/client"
         self._processes: list[subprocess.Popen[bytes]] = []
         self._commands: list[list[str]] = []
+        # They end when these pipes do.
+        self._lifelines: list[int] = []
         # Held while one is started or all are ended.
         self._lock = threading.Lock()
         self._is_closing = threading.Event()
@@ -74,9 +77,12 @@ class LocalCluster:
         except BaseException:
             self.close()
             raise
+        # Whoever drops it without a word ends it: the threads must not hold it.
+        weakref.finalize(self, _let_go, self._lifelines, self._is_closing)
         for place in range(len(self._processes)):
             threading.Thread(
-                target=self._keep, args=(place,), name=f"opcluster-local-{place}", daemon=True
+                target=_keep, args=(weakref.ref(self), place), name=f"opcluster-local-{place}",
+                daemon=True,
             ).start()
 
     def _start(self, path: str, *arguments: str) -> None:
@@ -86,33 +92,25 @@ class LocalCluster:
         self._processes.append(self._process(command))
 
     def _process(self, command: list[str]) -> subprocess.Popen[bytes]:
-        with open(self._files / f"{Path(command[0]).name}.log", "ab") as log:
-            return subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
-            )
+        ours, theirs = os.pipe()
+        try:
+            with open(self._files / f"{Path(command[0]).name}.log", "ab") as log:
+                process = subprocess.Popen(
+                    command, stdin=ours, stdout=log, stderr=log, start_new_session=True
+                )
+        except BaseException:
+            os.close(theirs)
+            raise
+        finally:
+            os.close(ours)
+        self._lifelines.append(theirs)
+        return process
 
-    def _keep(self, place: int) -> None:
-        """Starts a process again that has ended, such as by the kernel for want of memory; ever
-        more slowly if it ends at once."""
-        pause = _SHORTEST_PAUSE
-        while True:
-            started = time.monotonic()
-            ended = self._processes[place]
-            ended.wait()
-            if time.monotonic() - started > _LONGEST_PAUSE:
-                pause = _SHORTEST_PAUSE
-            if self._is_closing.wait(pause):
-                return
-            pause = min(pause * 2, _LONGEST_PAUSE)
-            with self._lock:
-                if self._is_closing.is_set():
-                    return
-                try:
-                    self._processes[place] = self._process(self._commands[place])
-                except OSError:
-                    continue  # It is tried again.
-            if ended.stdin is not None:
-                ended.stdin.close()
+    def _start_again(self, place: int) -> None:
+        """Starts what has ended, unless all are being ended."""
+        with self._lock:
+            if not self._is_closing.is_set():
+                self._processes[place] = self._process(self._commands[place])
 
     def _await_socket(self) -> None:
         deadline = time.monotonic() + _START_TIME
@@ -127,14 +125,13 @@ class LocalCluster:
         with self._lock:
             self._is_closing.set()
         for process in reversed(self._processes):
-            if process.stdin is not None:
-                process.stdin.close()
             process.terminate()
             try:
                 process.wait(_END_TIME)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        _let_go(self._lifelines, self._is_closing)
         for folder in (self._folder, self._files):
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -148,3 +145,37 @@ class LocalCluster:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _let_go(lifelines: list[int], is_closing: threading.Event) -> None:
+    """Lets the processes end, and starts none again."""
+    is_closing.set()
+    while lifelines:
+        os.close(lifelines.pop())
+
+
+def _keep(reference: weakref.ref[LocalCluster], place: int) -> None:
+    """Starts a process again that has ended, such as by the kernel for want of memory; ever more
+    slowly if it ends at once."""
+    pause = _SHORTEST_PAUSE
+    while True:
+        cluster = reference()
+        if cluster is None:
+            return
+        process, is_closing = cluster._processes[place], cluster._is_closing
+        del cluster
+        started = time.monotonic()
+        process.wait()
+        if time.monotonic() - started > _LONGEST_PAUSE:
+            pause = _SHORTEST_PAUSE
+        if is_closing.wait(pause):
+            return
+        pause = min(pause * 2, _LONGEST_PAUSE)
+        cluster = reference()
+        if cluster is None:
+            return
+        try:
+            cluster._start_again(place)
+        except OSError:
+            pass  # It is tried again.
+        del cluster

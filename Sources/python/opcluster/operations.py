@@ -446,6 +446,12 @@ def submission(
         operation._fill(template, names)
         _fill_own_files(template, operation._read)
         template.wants_inputs |= bool(operation._needed)
+        taken_by_others = {names(other) for other, _, _ in operation._needed}
+        if both := taken_by_others & {file.name for file in operation._read}:
+            raise ValueError(
+                f"'{operation.name}' is given '{min(both)}' and reads files of an operation of this "
+                "name; give it by another one"
+            )
         template.input_files.extend(
             words.InputFile(
                 operation=names(other),

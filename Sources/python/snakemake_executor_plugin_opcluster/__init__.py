@@ -23,6 +23,7 @@ from opcluster import (
     Command,
     OpClusterError,
     OperationHandle,
+    RemoteError,
     columns,
     events,
     selections,
@@ -71,6 +72,8 @@ _CAUSES = {
 }
 
 
+#: Seconds in which what a job has left is tried to be brought, and between two tries.
+_BRING_SECONDS, _BRING_PAUSE = 600.0, 3.0
 #: Jobs of one message, which is at most 16 MiB; names of files are most of those with files.
 _JOBS_PER_GRAPH = 500
 _JOBS_WITH_FILES_PER_GRAPH = 100
@@ -222,6 +225,11 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
                 if attempt + 1 == _TRIES:
                     raise WorkflowError(f"the jobs were not taken: {reason}") from error
                 self.logger.warning(f"OpCluster does not answer: {reason}")
+            except RemoteError as error:
+                # Files that no worker took: one may be back in a moment.
+                if attempt + 1 == _TRIES:
+                    raise WorkflowError(f"the jobs were not taken: {error}") from error
+                self.logger.warning(f"OpCluster: {error}")
             except (OpClusterError, OSError, ValueError) as error:
                 raise WorkflowError(f"the jobs were not taken: {error}") from error
         raise AssertionError("unreachable")
@@ -304,20 +312,25 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
                     yield info
                     continue
                 del self._coming[info.aux["place"]]
-                self._end(info)
                 problem = coming.exception()
+                if isinstance(problem, (OpClusterError, TimeoutError)) and self._may_bring(info):
+                    # Its worker, or the coordinator, may be back in a moment.
+                    self._bring(info, pause=_BRING_PAUSE)
+                    yield info
+                    continue
+                self._end(info)
                 if problem is None:
                     self.report_job_success(info)
-                else:
-                    self.report_job_error(
-                        info, msg=f"what it has left cannot be brought: {problem}. "
-                    )
+                    continue
+                reason = f"what it has left cannot be brought: {problem or 'nothing came in time'}"
+                # Of groups nothing else is shown.
+                self.logger.error(f"OpCluster {info.external_jobid}: {reason}")
+                self.report_job_error(info, msg=f"{reason}. ")
             elif row is None:
                 yield info
             elif row.outcome == words.OUTCOME_SUCCEEDED and self._files is not None:
-                self._coming[info.aux["place"]] = self._bringing.submit(
-                    self._files.bring, info.job, self._handle(info)
-                )
+                info.aux["bring_until"] = time.monotonic() + _BRING_SECONDS
+                self._bring(info)
                 yield info
             else:
                 self._end(info)
@@ -328,6 +341,20 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
                 self.report_job_error(
                     info, msg=_reason(row, info.external_jobid), aux_logs=[info.aux["log"]]
                 )
+
+    def _may_bring(self, info: SubmittedJobInfo) -> bool:
+        return time.monotonic() < info.aux["bring_until"]
+
+    def _bring(self, info: SubmittedJobInfo, pause: float = 0.0) -> None:
+        """Has what a job has left brought, after a pause."""
+        files = self._files
+        assert files is not None
+
+        def bring() -> None:
+            time.sleep(pause)
+            files.bring(info.job, self._handle(info))
+
+        self._coming[info.aux["place"]] = self._bringing.submit(bring)
 
     def _handle(self, info: SubmittedJobInfo) -> OperationHandle:
         graph, index = info.aux["place"]

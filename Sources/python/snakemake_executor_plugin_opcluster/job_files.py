@@ -155,6 +155,8 @@ fi
         outputs = {os.fspath(file) for file in _all_outputs(job)}
         products = []
         for file in _local(_all_products(job)):
+            if _is_passing(file):
+                continue
             path = _path(file)
             if path is not None:
                 products.append(path)
@@ -216,7 +218,7 @@ fi
                         brought.add(product)
         for file in _local(_all_outputs(job)):
             # Others of a group may have needed it, and nobody else.
-            is_gone = job.is_group() and _has_flag(file, "temp")
+            is_gone = _is_passing(file) or (job.is_group() and _has_flag(file, "temp"))
             if not os.path.lexists(file) and not is_gone:
                 raise Trouble(f"the job has not left its output '{file}'")
         for one in _jobs(job):
@@ -250,6 +252,11 @@ def _local(files: Iterable[Any]) -> Iterator[Any]:
 
 def _has_flag(file: Any, flag: str) -> bool:
     return bool(getattr(file, "flags", {}).get(flag))
+
+
+def _is_passing(file: Any) -> bool:
+    """Whether it is there for others of a group alone."""
+    return _has_flag(file, "pipe") or _has_flag(file, "service")
 
 
 def _jobs(job: JobExecutorInterface) -> Iterable[Any]:

@@ -78,15 +78,25 @@ def pack(archive: str, files: list[str], folders: list[str], start: str = ".") -
             packed.add(path, arcname=os.path.relpath(path, start), recursive=False)
 
 
-def unpack(archive: str, folder: str) -> None:
+def unpack(archive: str, folder: str, *, skips_links: bool = False) -> None:
     """Lays an archive into a folder; nothing of it can leave the folder.
 
+    :param skips_links: whether links that lead out of it are left out, instead of being an error.
     :raises tarfile.TarError: if it is none, or something in it would.
     :raises Trouble: likewise, by an older interpreter.
     """
     with tarfile.open(archive) as packed:
         if hasattr(tarfile, "data_filter"):
-            packed.extractall(folder, filter="data")
+
+            def inside(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+                try:
+                    return tarfile.data_filter(member, path)
+                except tarfile.FilterError:
+                    if skips_links and (member.issym() or member.islnk()):
+                        return None
+                    raise
+
+            packed.extractall(folder, filter=inside)
             return
         # Python before 3.11.4.
         for member in packed.getmembers():
@@ -114,12 +124,15 @@ def lay(inputs: str) -> None:
     for name in (SOURCES, ARCHIVE):
         archive = os.path.join(inputs, name)
         if os.path.exists(archive):
-            unpack(archive, ".")
+            unpack(archive, ".", skips_links=name == SOURCES)
     start = os.path.join(inputs, INPUTS)
     if not os.path.isdir(start):
         return
     for folder, _, names in os.walk(start):
         place = os.path.relpath(folder, start)
+        # A link of the sources whose folder has not travelled.
+        if os.path.islink(place) and not os.path.isdir(place):
+            os.unlink(place)
         os.makedirs(place, exist_ok=True)
         for name in names:
             file = os.path.join(place, name)
@@ -143,6 +156,9 @@ def collect(products: list[str]) -> None:
             continue
         # A link leads elsewhere once it has been moved: what it leads to is moved in its place.
         found, folders = tree(path)
+        # A folder that was protected could not be moved.
+        for folder, _, _ in os.walk(path):
+            os.chmod(folder, os.stat(folder).st_mode | 0o700)
         place = os.path.join(FOLDER, path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         if _has_links(path):

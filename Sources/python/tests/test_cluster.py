@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -191,3 +192,15 @@ def test_parts_of_a_cluster_of_our_own_that_are_killed_come_back() -> None:
     # Nobody starts what was ended on purpose.
     assert all(process.poll() is not None for process in closing)
     assert local._processes == closing
+
+
+def test_a_cluster_of_our_own_that_is_dropped_ends() -> None:
+    try:
+        local = LocalCluster(cpus=1, programs=PROGRAMS)
+    except ConnectionFailed as error:
+        pytest.skip(f"OPCLUSTER_PROGRAMS names no folder of programs: {error}")
+    processes = list(local._processes)
+    del local
+    gc.collect()
+    for process in processes:
+        process.wait(60)

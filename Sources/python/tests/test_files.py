@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from opcluster import (
 from conftest import PROGRAMS
 from opcluster.contents import FileContent, MemoryContent
 from opcluster.files import FileReader, OutputFile, output_files
+from opcluster.interpreter import LeftFiles
 from opcluster.local_cluster import LocalCluster
 from opcluster.v1 import submission_pb2 as words
 from opcluster.v1 import worker_pb2
@@ -328,3 +330,96 @@ def test_a_function_may_leave_files_alone_and_a_failed_one_leaves_none(
     assert graph.handle(bad).files() == []
     graph.handle(good).fetch("file", str(tmp_path / "file"))
     assert (tmp_path / "file").read_text() == "left"
+
+
+def test_threads_may_leave_files_at_once(tmp_path: Path) -> None:
+    left = LeftFiles(str(tmp_path / "left"))
+    for number in range(64):
+        (tmp_path / str(number)).write_text(f"file {number}")
+
+    def leave(begin: int) -> None:
+        for number in range(begin, 64, 8):
+            left.add(f"f{number}", str(tmp_path / str(number)))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=leave, args=(begin,)) for begin in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    for place, content in enumerate(left.contents):
+        assert (tmp_path / "left" / str(place)).read_text() == f"file {content.file[1:]}"
+    assert [(tmp_path / str(n)).read_text() for n in range(64)] == [f"file {n}" for n in range(64)]
+
+
+def test_of_a_folder_all_files_are_left_or_none(tmp_path: Path) -> None:
+    left = LeftFiles(str(tmp_path / "left"))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a").write_text("a")
+    (folder / "b").symlink_to("nothing")
+    with pytest.raises(FileNotFoundError):
+        left.add("all", str(folder))
+    assert not left.contents and not os.listdir(tmp_path / "left")
+    (folder / "b").unlink()
+    left.add("all", str(folder))
+    assert [content.path for content in left.contents] == ["a"]
+
+
+def test_the_most_files_and_a_large_value(connected: Cluster) -> None:
+    def leave(count: int) -> bytes:
+        running = current_operation()
+        folder = f"{running.scratch_folder}/all"
+        os.mkdir(folder)
+        for number in range(count):
+            with open(f"{folder}/{number}", "w"):
+                pass
+        running.leave_file("all", folder)
+        return b"x" * 200_000
+
+    fits, large = PythonFunction(leave, 999, name="fits"), PythonFunction(leave, 1_000, name="many")
+    graph = connected.submit(fits, large)
+    assert graph.wait(120) == "FAILED"
+    assert graph.result(fits) == b"x" * 200_000
+    assert len(graph.handle(fits).files()) == 999
+    with pytest.raises(ValueError, match="more than 999 files"):
+        graph.result(large)
+
+
+def test_inputs_in_one_place_are_refused_before_anything_is_sent(
+    connected: Cluster, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.txt").write_text(name)
+    with pytest.raises(ValueError, match="would both be 'all/x.txt'; give one of them another"):
+        connected.submit(Command("true", inputs={"all": str(tmp_path / "*" / "x.txt")}))
+    one = Command("echo > w", name="one", output_files={"w": "w"})
+    two = Command("true", name="two", inputs={"one": str(tmp_path / "a" / "x.txt")})
+    with pytest.raises(ValueError, match="is given 'one' and reads files of an operation"):
+        connected.submit(one, two.depends_on(one, files=["w"]))
+
+
+def test_two_who_leave_the_same_file_wait_for_each_other(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    content = MemoryContent.of(os.urandom(40_000_000))
+    problems: list[BaseException] = []
+
+    def leave() -> None:
+        try:
+            with Cluster(cluster.address) as own:
+                own.leave_contents([content])
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=leave) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []

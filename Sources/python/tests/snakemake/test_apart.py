@@ -363,3 +363,68 @@ def test_a_folder_takes_the_place_of_a_file_and_a_strange_name(
     assert ended.returncode == 0, ended.stderr
     assert (hidden / "was/deep/file").read_text() == "x"
     assert (hidden / strange).read_text() == "y"
+
+
+def test_pipes_of_groups_and_protected_folders(hidden: Path, cluster: ApartCluster) -> None:
+    ended = run(
+        hidden, cluster,
+        'rule all:\n    input: "end", "kept"\n'
+        'rule first:\n    output: pipe("p")\n    group: "both"\n    shell: "echo piped > {output}"\n'
+        'rule second:\n    input: "p"\n    output: "end"\n    group: "both"\n'
+        '    shell: "cat {input} > {output}"\n'
+        'rule keep:\n    output: protected(directory("kept"))\n'
+        '    shell: "mkdir -p kept/deep && echo x > kept/deep/x"\n',
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert (hidden / "end").read_text() == "piped\n"
+    assert not os.stat(hidden / "kept/deep/x").st_mode & 0o222
+
+
+def test_links_that_git_knows(hidden: Path, cluster: ApartCluster) -> None:
+    (hidden / "data_v2").mkdir()
+    (hidden / "data_v2/file").write_text("v2\n")
+    (hidden / "data").symlink_to("data_v2")
+    (hidden / "elsewhere").symlink_to("/etc/hostname")
+    (hidden / ".gitignore").write_text("data_v2\n")
+    git(hidden, "data", "elsewhere", ".gitignore")
+    ended = run(
+        hidden, cluster,
+        'rule all:\n    input: "data/file"\n    output: "out"\n    shell: "cat {input} > {output}"\n',
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert (hidden / "out").read_text() == "v2\n"
+
+
+def test_a_worker_that_is_away_while_outputs_are_brought(hidden: Path) -> None:
+    # A cluster of Snakemake's own, whose worker is killed when the job has ended.
+    (hidden / "Snakefile").write_text(
+        'rule all:\n    output: "out"\n    shell: "echo out > {output}"\n'
+    )
+    program = (
+        "import os, signal, sys\n"
+        "from snakemake_executor_plugin_opcluster.job_files import JobFiles\n"
+        "bring = JobFiles.bring\n"
+        "def late(self, job, handle):\n"
+        "    if not os.path.exists('killed'):\n"
+        "        open('killed', 'w').close()\n"
+        "        for number in filter(str.isdigit, os.listdir('/proc')):\n"
+        "            words = open(f'/proc/{number}/cmdline').read().split('\\0')\n"
+        "            parent = open(f'/proc/{number}/stat').read().rpartition(')')[2].split()[1]\n"
+        "            if words[0].endswith('opworker') and int(parent) == os.getpid():\n"
+        "                os.kill(int(number), signal.SIGKILL)\n"
+        "    bring(self, job, handle)\n"
+        "JobFiles.bring = late\n"
+        "from snakemake.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OPBATCH_COORDINATOR"}
+    ended = subprocess.run(
+        [
+            sys.executable, "-c", program, "--executor", "opcluster", "--jobs", "1",
+            "--latency-wait", "5", "--shared-fs-usage", "software-deployment",
+        ],
+        cwd=hidden, text=True, capture_output=True, timeout=300, check=False, env=environment,
+    )
+    assert (hidden / "killed").exists()
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert (hidden / "out").read_text() == "out\n"
