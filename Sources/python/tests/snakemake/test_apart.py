@@ -55,7 +55,7 @@ class ApartCluster:
             self._start(
                 "unshare", "--map-root-user", "--mount", "sh", "-c",
                 'mount -t tmpfs none "$0" && exec "$@"', str(hidden), "opworker", "serve",
-                "--allow-root", "--coordinator", f"ipc://{folder}/worker", "--cpus", "1",
+                "--allow-root", "--coordinator", f"ipc://{folder}/worker", "--cpus", "2",
                 "--name", f"w{number}", "--scratch", f"{folder}/w{number}",
             )
 
