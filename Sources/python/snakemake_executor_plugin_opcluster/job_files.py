@@ -227,7 +227,9 @@ fi
                     file.protect()
 
     def _save(self, left: dict[str, OutputFile], product: str, place: str) -> None:
-        for path in job_folder.paths_below(product, iter(left)):
+        for path in left:
+            if path != product and not path.startswith(f"{product}/"):
+                continue
             inner = path[len(product) + 1 :]
             self._cluster.save_file(left[path], os.path.join(place, inner) if inner else place)
 

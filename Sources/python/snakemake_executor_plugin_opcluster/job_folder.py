@@ -15,7 +15,6 @@ import os
 import shutil
 import sys
 import tarfile
-from collections.abc import Iterator
 from typing import Any
 
 #: The names of what travels to the worker, in ``$OP_INPUTS``.
@@ -225,11 +224,6 @@ def main(words: list[str]) -> int:
         print(f"OpCluster: the files of the job: {error}", flush=True)
         return 1
     return 0
-
-
-def paths_below(path: str, all_paths: Iterator[str]) -> list[str]:
-    """Those that are a path or lie in it."""
-    return [one for one in all_paths if one == path or one.startswith(path + "/")]
 
 
 if __name__ == "__main__":

@@ -18,13 +18,17 @@ os.environ.pop("OPBATCH_COORDINATOR", None)
 PROGRAMS = os.environ.get("OPCLUSTER_PROGRAMS")
 
 
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[LocalCluster]:
+def new_cluster(cpus: int) -> LocalCluster:
+    """A cluster of a test alone; the test is skipped where there are no programs."""
     try:
-        local = LocalCluster(cpus=4, programs=PROGRAMS)
+        return LocalCluster(cpus=cpus, programs=PROGRAMS)
     except ConnectionFailed as error:
         pytest.skip(f"OPCLUSTER_PROGRAMS names no folder of programs: {error}")
-    with local:
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[LocalCluster]:
+    with new_cluster(cpus=4) as local:
         yield local
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import functions
 import pytest
-from conftest import PROGRAMS
+from conftest import new_cluster
 
 import opcluster
 from opcluster import (
@@ -18,7 +18,6 @@ from opcluster import (
     Call,
     Cluster,
     Command,
-    ConnectionFailed,
     Join,
     Operation,
     PythonFunction,
@@ -176,11 +175,7 @@ def test_what_is_refused(client: Cluster) -> None:
 
 
 def test_parts_of_a_cluster_of_our_own_that_are_killed_come_back() -> None:
-    try:
-        local = LocalCluster(cpus=1, programs=PROGRAMS)
-    except ConnectionFailed as error:
-        pytest.skip(f"OPCLUSTER_PROGRAMS names no folder of programs: {error}")
-    with local, Cluster(local.address) as connected:
+    with new_cluster(cpus=1) as local, Cluster(local.address) as connected:
         for place in (1, 0):
             old = local._processes[place]
             old.kill()
@@ -195,10 +190,7 @@ def test_parts_of_a_cluster_of_our_own_that_are_killed_come_back() -> None:
 
 
 def test_a_cluster_of_our_own_that_is_dropped_ends() -> None:
-    try:
-        local = LocalCluster(cpus=1, programs=PROGRAMS)
-    except ConnectionFailed as error:
-        pytest.skip(f"OPCLUSTER_PROGRAMS names no folder of programs: {error}")
+    local = new_cluster(cpus=1)
     processes = list(local._processes)
     del local
     gc.collect()

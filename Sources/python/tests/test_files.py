@@ -22,7 +22,7 @@ from opcluster import (
     RemoteError,
     current_operation,
 )
-from conftest import PROGRAMS
+from conftest import new_cluster
 from opcluster.contents import FileContent, MemoryContent
 from opcluster.files import FileReader, OutputFile, output_files
 from opcluster.interpreter import LeftFiles
@@ -203,11 +203,7 @@ def test_paths_of_files_cannot_leave_their_folder() -> None:
 
 
 def test_a_cluster_that_has_just_begun_takes_files() -> None:
-    try:
-        local = LocalCluster(cpus=1, programs=PROGRAMS)
-    except ConnectionFailed as error:
-        pytest.skip(f"OPCLUSTER_PROGRAMS names no folder of programs: {error}")
-    with local, Cluster(local.address) as connected:
+    with new_cluster(cpus=1) as local, Cluster(local.address) as connected:
         connected.leave_contents([MemoryContent.of(b"early")])
 
 
