@@ -40,7 +40,8 @@ public enum Wire {
     try received(bytes, .coordinatorMessage, "coordinator message")
   }
   /// A request is decoded when its turn has come. One that quotas refuse before is read by
-  /// `RequestGlance` alone. After an error the client is told once, and is heard no more (G33).
+  /// `RequestGlance` alone. After an error the request is refused, if its number can be read;
+  /// otherwise the client is told once, and is heard no more (G33).
   public static func decodeClientMessage(_ bytes: [UInt8]) throws(WireError) -> ClientMessage {
     try received(bytes, .clientMessage, "client message")
   }

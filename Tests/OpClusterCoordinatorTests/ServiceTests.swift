@@ -244,6 +244,37 @@ import Testing
     }
   }
 
+  /// A request with a value that no decoder takes is refused by its number, whether it is heard at
+  /// once or prepared; the same connection is heard on. One that waited for the answer waited for
+  /// ever.
+  @Test(.checks("G33"), arguments: [1, 6_000])
+  func badValuesAreRefused(operations: Int) throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let client = try TestClient(service)
+    var graph = GraphSubmission(name: "g")
+    graph.templates = (0..<operations).map {
+      OperationTemplate(name: "operation-\($0)", work: .command)
+    }
+    let name = Array("operation-\(operations - 1)".utf8)
+    let good = Wire.encode(ClientMessage.request(RequestID(7), .submit(graph)))
+    // Of the same length, so that the message is still one: a letter of the name is no UTF-8.
+    let place = try #require(good.indices.last { good[$0...].starts(with: name) })
+    var bad = good
+    bad[place] = 0xFF
+    for _ in 0..<3 {
+      try client.dealer.send(bad)
+      guard case .refused(let refusal) = try client.reply(to: RequestID(7)) else {
+        Issue.record("not refused")
+        return
+      }
+      #expect(refusal.code == .badRequest && refusal.message.contains("not understood"))
+    }
+    guard case .pong = try client.ask(.ping) else {
+      Issue.record("the client is not heard any more")
+      return
+    }
+  }
+
   /// More requests than are allowed at once are turned away, the others answered.
   @Test(.checks("G27")) func requestsInFlightAreBounded() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())

@@ -128,6 +128,18 @@ import Testing
         refusal { $0.templates[0].labels = [Label(key: name, value: "v")] }?.code == .badRequest)
     }
     #expect(refusal { $0.labels = [Label(key: "", value: "v")] }?.code == .badRequest)
+    for name in bad + [""] {
+      let amount = Resources.NamedAmount(name: name, amount: ResourceAmount(1))
+      #expect(refusal { $0.templates[0].demand.custom = [amount] }?.code == .badRequest)
+      if name == "a/b" { continue }
+      let keys = LabelRequirement(key: name, values: ["v"])
+      #expect(refusal { $0.templates[0].requirements = [keys] }?.code == .badRequest)
+      if name.isEmpty { continue }
+      let values = LabelRequirement(key: "k", values: ["v", name])
+      #expect(refusal { $0.templates[0].requirements = [values] }?.code == .badRequest)
+    }
+    let none = LabelRequirement(key: "k", values: [])
+    #expect(refusal { $0.templates[0].requirements = [none] }?.code == .badRequest)
     for name in ["a", "Übergröße 3", "a.b:c-d_e", String(repeating: "n", count: Limits.nameBytes)] {
       #expect(refusal { $0.templates[0].name = name } == nil)
       #expect(refusal { $0.name = name } == nil)

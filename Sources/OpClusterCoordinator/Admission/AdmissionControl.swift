@@ -73,8 +73,14 @@ struct AdmissionControl: Sendable {
       if peer.isPutOut { return .ignored }
       ban(peer, at: now)
       return .expelled(.readsNothing)
-    case .unintelligible:
-      return peer.isPutOut ? .ignored : .putOut(.none, Self.notUnderstood)
+    case .unintelligible(let request, let problem):
+      if peer.isPutOut { return .ignored }
+      guard let request, peer.isGreeted else { return .putOut(.none, Self.notUnderstood) }
+      // Whoever asked would wait for ever, or ask the same again on a new connection.
+      let refusal = Refusal(
+        .badRequest, "the request was not understood: \(problem)",
+        hint: "correct what was sent, or install the same release")
+      return refuse(request, refusal, &peer, at: now)
     case .unintelligibleWord(let problem):
       if peer.isPutOut { return .ignored }
       return .turnedAway(

@@ -70,7 +70,8 @@ extension CoordinatorLoop {
       case .success(.request(let request, let what)):
         take(
           request, what, of: message.byteCount, from: message.peer, prepared: &message.submission)
-      case .failure(let error): drop(.client, message.peer, error.description)
+      case .failure(let error):
+        dropRequest(message.failedRequest, of: message.peer, error)
       }
     }
     let (holder, preparationTime) = (message.holder, message.time)
@@ -118,7 +119,7 @@ extension CoordinatorLoop {
         take(request, what, of: bytes.count, from: peer, prepared: &prepared)
       }
     } catch {
-      drop(.client, peer, error.description)
+      dropRequest(RequestGlance(bytes)?.id, of: peer, error)
     }
   }
 

@@ -4,6 +4,7 @@
 import Logging
 import OpClusterModel
 import OpClusterScheduling
+import OpClusterWire
 import OpClusterZeroMQ
 
 /// The socket that a peer is connected to.
@@ -78,11 +79,18 @@ extension CoordinatorLoop {
     switch side {
     case .client:
       noteMalformed(clients.peers[peer]?.route, problem)
-      _ = admits(.unintelligible, .client, peer)
+      _ = admits(.unintelligible(nil, problem: problem), .client, peer)
     case .worker:
       noteMalformed(workers.peers[peer]?.route, problem)
       _ = admits(.unintelligibleWord(problem), .worker, peer)
     }
+  }
+
+  /// Refuses a client's request that could not be decoded; without its number, ends the
+  /// conversation.
+  func dropRequest(_ request: RequestID?, of peer: PeerID, _ error: WireError) {
+    noteMalformed(clients.peers[peer]?.route, error.description)
+    _ = admits(.unintelligible(request, problem: error.description), .client, peer)
   }
 
   /// Counts an invalid message; the log gets fewer and fewer such lines (G33).

@@ -36,6 +36,7 @@ struct LargeMessage: Sendable {
     let start = Instant.now
     let content: Result<ClientMessage, WireError>
     var submission: PreparedSubmission?
+    var failedRequest: RequestID?
     do throws(WireError) {
       let message = try Wire.decodeClientMessage(bytes)
       bytes = []
@@ -46,10 +47,11 @@ struct LargeMessage: Sendable {
       content = .success(message)
     } catch {
       content = .failure(error)
+      failedRequest = RequestGlance(bytes)?.id
     }
     return PreparedMessage(
-      content: content, submission: submission, byteCount: byteCount, peer: peer, holder: holder,
-      time: Instant.now - start)
+      content: content, failedRequest: failedRequest, submission: submission,
+      byteCount: byteCount, peer: peer, holder: holder, time: Instant.now - start)
   }
 }
 
@@ -65,6 +67,8 @@ extension LargeMessage {
 /// A large message as the loop hears it.
 struct PreparedMessage: Sendable {
   let content: Result<ClientMessage, WireError>
+  /// The number of the request that could not be decoded, if it could be read.
+  let failedRequest: RequestID?
   /// What it submits, if it does.
   var submission: PreparedSubmission?
   let byteCount: Int

@@ -84,8 +84,8 @@ struct SubmissionChecks {
   private static func bad(_ label: Label) -> Refusal {
     Refusal(
       .badRequest,
-      "the key of a label is empty or over \(Limits.nameBytes) bytes, or it has control "
-        + "characters: '\(String(label.key.filter { "\($0)".isPlainText }.prefix(32)))'")
+      "a label has control characters, or its key is empty or over \(Limits.nameBytes) bytes: "
+        + "'\(String(label.key.filter { "\($0)".isPlainText }.prefix(32)))'")
   }
 
   /// Refuses a count above a limit; `what` is a plural noun for the sentence.
@@ -137,6 +137,15 @@ struct SubmissionChecks {
     if !isFitting { throw refuse("a resource demand is negative or beyond all machines") }
     if demand.custom.count > Limits.customResources {
       throw refuse("more than \(Limits.customResources) kinds of resources")
+    }
+    // No worker can have these, so that it would wait for ever.
+    guard demand.custom.allSatisfy({ $0.name.isPlainName }) else {
+      throw refuse("a resource has no name of 1 to 128 bytes without '/' and control characters")
+    }
+    for requirement in template.requirements {
+      let values = requirement.values
+      guard !values.isEmpty, values.allSatisfy({ Label(key: requirement.key, value: $0).isPlain })
+      else { throw refuse("a requirement has no plain key, or no plain value") }
     }
   }
 

@@ -23,6 +23,7 @@ from opcluster.operations import (
     Operation,
     PriorityName,
     QualityName,
+    named,
     submission,
 )
 from opcluster.results import outcome_exception
@@ -91,7 +92,7 @@ class Cluster:
         """
         settings = words.QueueSettings(name=name)
         if qos is not None:
-            settings.qos = QUALITIES[qos]
+            settings.qos = named(QUALITIES, qos)
         if max_concurrent is not None:
             settings.maximum_concurrent = max_concurrent
         queue = Queue(self, name)
@@ -547,7 +548,7 @@ class OperationHandle:
 
     def set_priority(self, priority: PriorityName) -> None:
         """Changes its place in its queue, if it has not started."""
-        change = client.SetPriority(target=self._target(), priority=PRIORITIES[priority])
+        change = client.SetPriority(target=self._target(), priority=named(PRIORITIES, priority))
         self.cluster.ask(set_priority=change)
 
     def hold(self) -> None:

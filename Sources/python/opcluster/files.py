@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from opcluster import limits, trees
 from opcluster.contents import FileContent
+from opcluster.relative_paths import check_file_name, check_relative_path
 from opcluster.v1 import submission_pb2 as words
 
 #: By its name what an operation is given: a file, all files of a folder, those that match a pattern,
@@ -88,13 +89,16 @@ class FileReader:
 
         :raises FileNotFoundError: if there is nothing at a path.
         :raises OSError: if a file cannot be read, or is no plain file.
-        :raises ValueError: if they are too many for one operation.
+        :raises ValueError: if they are too many for one operation, or for a name that no file has.
         """
         found: list[SubmittedFile] = []
         places: dict[tuple[str, str], str] = {}
         for name, place in inputs.items():
+            check_file_name(name)
             pairs = place.items() if isinstance(place, Mapping) else _search(os.fspath(place))
             for path, file in pairs:
+                if path:
+                    check_relative_path(path)
                 if len(found) == limits.CONTENTS_PER_OPERATION:
                     raise ValueError(
                         f"more than {limits.CONTENTS_PER_OPERATION} files for one operation; put "

@@ -25,6 +25,7 @@ from typing import Any, Final
 from opcluster import calls, columns, limits, operation, trees
 from opcluster.errors import BadCall, BadResult, Cancelled
 from opcluster.frames import FrameChannel, FrameError
+from opcluster.relative_paths import check_file_name, check_relative_path
 from opcluster.v1 import submission_pb2 as words
 from opcluster.v1 import worker_pb2
 
@@ -174,8 +175,7 @@ class LeftFiles:
 
     def add(self, name: str, path: str) -> None:
         """As `RunningOperation.leave_file`."""
-        if not name or name in (".", "..") or "/" in name or "\0" in name:
-            raise ValueError(f"'{name}' cannot be the name of a file that is left")
+        check_file_name(name)
         with self._lock:
             if any(known.file == name for known in self.contents):
                 raise ValueError(f"the operation has left a file '{name}' already")
@@ -191,6 +191,8 @@ class LeftFiles:
             left: list[words.Content] = []
             try:
                 for inner, file in files:
+                    if inner:
+                        check_relative_path(inner)
                     left.append(self._named(f"{self._folder}/{begin + len(left)}", file))
                     left[-1].file, left[-1].path = name, inner
             except BaseException:

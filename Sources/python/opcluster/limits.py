@@ -37,5 +37,9 @@ SEPARATE_BUFFER_BYTES: Final = 16 * 1024
 BUFFERS_PER_CALL: Final = 500
 #: Files that one operation reads of its submitter, or leaves.
 CONTENTS_PER_OPERATION: Final = 1_000
+#: Bytes of one name of a file and of a relative path, and names of such a path.
+FILE_NAME_BYTES: Final = 255
+RELATIVE_PATH_BYTES: Final = 1_024
+PATH_DEPTH: Final = 32
 #: Bytes of the names of the submitter's files that one operation reads.
 OWN_FILES_BYTES: Final = 256 * 1024

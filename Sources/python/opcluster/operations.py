@@ -8,7 +8,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import cloudpickle
 
@@ -16,6 +16,7 @@ from opcluster import calls, columns, files, limits
 from opcluster.batches import valid_name
 from opcluster.contents import Content
 from opcluster.files import FileReader, Inputs, SubmittedFile
+from opcluster.relative_paths import check_file_name
 from opcluster.v1 import submission_pb2 as words
 
 Policy = Literal["finished", "succeeded", "failed"]
@@ -42,6 +43,25 @@ QUALITIES: Final[Mapping[QualityName, words.QualityOfService]] = {
     "user_initiated": words.QUALITY_OF_SERVICE_USER_INITIATED,
     "user_interactive": words.QUALITY_OF_SERVICE_USER_INTERACTIVE,
 }
+
+N = TypeVar("N", bound=str)
+E = TypeVar("E")
+
+
+def several(texts: str | Iterable[str]) -> tuple[str, ...]:
+    """A text alone is one, and not as many as it has letters."""
+    return (texts,) if isinstance(texts, str) else tuple(texts)
+
+
+def named(choices: Mapping[N, E], name: N) -> E:
+    """The choice of this name.
+
+    :raises ValueError: if there is none; says which there are.
+    """
+    try:
+        return choices[name]
+    except (KeyError, TypeError):
+        raise ValueError(f"{name!r} is none of {', '.join(choices)}") from None
 
 
 class Index:
@@ -72,7 +92,7 @@ class Settings:
     #: Amounts of other resources that workers offer (``opworker --resource NAME=AMOUNT``).
     resources: Mapping[str, float] = field(default_factory=dict)
     #: The worker's label of this key must have one of the values.
-    requirements: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    requirements: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
     priority: PriorityName = "normal"
     qos: QualityName | None = None
     #: Further attempts after a failure, 0 to 100.
@@ -107,6 +127,8 @@ class Operation:
         #: Files of dependencies that it reads: whose, their name, and whether by index.
         self._needed: list[tuple[Operation, str, bool]] = []
         self._inputs: Inputs = inputs or {}
+        for input_name in self._inputs:
+            check_file_name(input_name)
         self._read: list[SubmittedFile] = []
         #: Graph and index of the (first) operation once it was submitted.
         self.place: columns.OperationKey | None = None
@@ -117,7 +139,7 @@ class Operation:
         *others: Operation,
         policy: Policy = "succeeded",
         by_index: bool = False,
-        files: Sequence[str] = (),
+        files: str | Sequence[str] = (),
     ) -> Operation:
         """Lets it begin when others have ended so. Returns itself.
 
@@ -125,12 +147,14 @@ class Operation:
         :param files: names of what they leave; a command finds it at ``$OP_INPUTS/OPERATION/NAME``,
             a function by `RunningOperation.input_file` of ``OPERATION/NAME``. Of an array that is
             ``OPERATION/INDEX/NAME``, unless by index.
-        :raises ValueError: if it was submitted already.
+        :raises ValueError: if it was submitted already, or no file can have such a name.
         """
         if self.place is not None:
             raise ValueError(f"'{self.name}' was submitted already")
+        for file in several(files):
+            check_file_name(file)
         self.dependencies += [(other, policy, by_index) for other in others]
-        self._needed += [(other, name, by_index) for other in others for name in files]
+        self._needed += [(other, name, by_index) for other in others for name in several(files)]
         return self
 
     def output(self, key: str) -> OutputText:
@@ -161,7 +185,7 @@ class Command(Operation):
         count: int | None = None,
         environment: Mapping[str, Any] | None = None,
         folder: str | None = None,
-        outputs: Sequence[str] = (),
+        outputs: str | Sequence[str] = (),
         inputs: Inputs | None = None,
         output_files: Mapping[str, Any] | None = None,
         output_bytes: int = 1 << 20,
@@ -181,7 +205,11 @@ class Command(Operation):
             it ends, or it has failed.
         :param output_bytes: the most that is kept of each of its streams.
         :param settings: as in `Settings`.
+        :raises ValueError: if the command is empty, or an input or an output has a name that no
+            file has.
         """
+        if not command:
+            raise ValueError("a command has at least a word")
         first = command if isinstance(command, str) else str(command[0])
         words_of_it = first.split()
         given = name or (os.path.basename(words_of_it[0]) if words_of_it else "command")
@@ -189,9 +217,11 @@ class Command(Operation):
         self._command = command
         self._environment = environment or {}
         self._folder = folder
-        self._outputs = outputs
+        self._outputs = several(outputs)
         self._output_bytes = output_bytes
         self._output_files = output_files or {}
+        for file in self._output_files:
+            check_file_name(file)
 
     @property
     def _working_directory(self) -> str:
@@ -462,7 +492,7 @@ def submission(
             for other, file, by_index in operation._needed
         )
         for other, policy, by_index in operation.dependencies:
-            edge = _POLICIES[policy]
+            edge = named(_POLICIES, policy)
             if id(other) in positions:
                 match = words.EDGE_MATCH_SAME_INDEX if by_index else words.EDGE_MATCH_ALL
                 getattr(made.group_edges, "from").append(positions[id(other)])
@@ -533,12 +563,12 @@ def _fill_settings(template: words.Template, settings: Settings) -> None:
     if demand is not None:
         template.demand.CopyFrom(demand)
     template.requirements.extend(
-        words.LabelRequirement(key=key, values=values)
+        words.LabelRequirement(key=key, values=several(values))
         for key, values in sorted(settings.requirements.items())
     )
-    template.priority = PRIORITIES[settings.priority]
+    template.priority = named(PRIORITIES, settings.priority)
     if settings.qos is not None:
-        template.qos = QUALITIES[settings.qos]
+        template.qos = named(QUALITIES, settings.qos)
     if settings.retries:
         template.retry.CopyFrom(
             words.RetryPolicy(

@@ -7,6 +7,7 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import functions
 import pytest
@@ -24,7 +25,9 @@ from opcluster import (
     Refused,
     RemoteError,
 )
+from opcluster import operations
 from opcluster.local_cluster import LocalCluster
+from opcluster.v1 import submission_pb2 as words
 
 TIME = 60.0
 
@@ -172,6 +175,47 @@ def test_what_is_refused(client: Cluster) -> None:
     assert caught.value.code == "CYCLE"
     with pytest.raises(ValueError, match="not submitted"):
         client.submit(Command(["true"]).depends_on(Call("nothing")))
+
+
+#: Each is refused at once, or fails and says why: nothing waits for ever.
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"labels": {"": "v"}}, {"labels": {"k": "a\nb"}}, {"labels": {"x" * 300: "v"}},
+        {"labels": {f"k{at}": "" for at in range(5_000)}},
+        {"resources": {"": 1}}, {"resources": {"x" * 300: 1}}, {"memory": 2**63},
+        {"cpus": float("nan")}, {"cpus": float("inf")}, {"cpus": 2.0**62}, {"cpus": -1},
+        {"requirements": {"k": []}}, {"requirements": {"k": ["v"] * 5_000}},
+        {"retries": -1}, {"retries": 101}, {"timeout": 1e300}, {"timeout": -1.0},
+        {"timeout": float("nan")}, {"maximum_losses": 2**32}, {"count": 2**31},
+        {"priority": "urgent"}, {"qos": ""}, {"environment": {"": "1"}},
+        {"environment": {"A": "\0"}}, {"folder": "x" * 100_000}, {"outputs": ["x" * 100_000]},
+    ],
+    ids=lambda settings: ascii(settings)[:30],
+)
+def test_values_that_nobody_sends(client: Cluster, settings: dict[str, Any]) -> None:
+    with pytest.raises((Refused, ValueError, OverflowError, RemoteError)) as error:
+        command = Command("true", **settings)
+        client.submit(command).result(command, 60)
+    assert str(error.value)
+    assert client.submit(Command("true")).wait(60) == "SUCCEEDED"
+
+
+def test_a_text_alone_is_one() -> None:
+    first = Command("true", outputs="key", requirements={"zone": "north"})
+    second = Command("true", name="second").depends_on(first, files="all")
+    made = operations.submission([first, second], key="k", name="n", queue=None)
+    assert [(need.key, list(need.values)) for need in made.templates[0].requirements] == [
+        ("zone", ["north"])
+    ]
+    assert [file.file for file in made.templates[1].input_files] == ["all"]
+    assert words.Command.FromString(made.templates[0].payload).outputs == ["key"]
+
+
+def test_an_empty_command() -> None:
+    for command in ("", []):
+        with pytest.raises(ValueError, match="at least a word"):
+            Command(command)
 
 
 def test_parts_of_a_cluster_of_our_own_that_are_killed_come_back() -> None:

@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zmq
@@ -19,6 +20,7 @@ from opcluster import (
     Command,
     ConnectionFailed,
     PythonFunction,
+    Refused,
     RemoteError,
     current_operation,
 )
@@ -419,3 +421,74 @@ def test_two_who_leave_the_same_file_wait_for_each_other(
     for thread in threads:
         thread.join()
     assert problems == []
+
+
+HOSTILE_NAMES = ["", ".", "..", "a/b", "../x", "/etc", "a\0b", "x" * 256, "\udcff"]
+ODD_NAMES = ["a\nb", "\x1b[31m", "a'\"$b", "ü", " ", "-rf", "*", "x" * 255]
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_names_that_no_file_has_are_refused_where_they_are_written(
+    name: str, tmp_path: Path
+) -> None:
+    left = Command("true", output_files={"a": "a"})
+    (tmp_path / "file").write_text("")
+    for attempt in (
+        lambda: Command("true", inputs={name: __file__}),
+        lambda: PythonFunction(print, inputs={name: __file__}),
+        lambda: Command("true", output_files={name: "a"}),
+        lambda: Command("true").depends_on(left, files=[name]),
+        lambda: LeftFiles(str(tmp_path / "left")).add(name, str(tmp_path / "file")),
+        lambda: FileReader().read({"folder": {f"a/{name}/b": __file__}}),
+    ):
+        if "/" in name and attempt.__code__.co_names[:1] == ("FileReader",):
+            continue
+        with pytest.raises(ValueError, match="file|UTF-8|too long"):
+            attempt()
+
+
+def test_odd_names_work(connected: Cluster, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_text("text")
+    command = Command(
+        'for file in "$OP_INPUTS"/*; do cat "$file" >> all; done; '
+        + "; ".join(f"printf {at} > {at}" for at in range(len(ODD_NAMES))),
+        inputs={name: str(source) for name in ODD_NAMES},
+        output_files={name: str(at) for at, name in enumerate(ODD_NAMES)} | {"all": "all"},
+    )
+    graph = connected.submit(command)
+    handle = graph.handle(command)
+    assert graph.wait(60) == "SUCCEEDED", handle.log("error")
+    assert {file.name for file in handle.files()} == {*ODD_NAMES, "all"}
+    for at, name in enumerate(ODD_NAMES):
+        handle.fetch(name, str(tmp_path / str(at)))
+        assert (tmp_path / str(at)).read_text() == str(at)
+    handle.fetch("all", str(tmp_path / "all"))
+    assert (tmp_path / "all").read_text() == "text" * len(ODD_NAMES)
+
+
+@pytest.mark.parametrize("path", ["../../x", "*", "", "f\n", "x" * 5_000, "a/.."])
+def test_outputs_elsewhere_fail_the_operation_and_say_why(
+    connected: Cluster, path: str
+) -> None:
+    command = Command("true", output_files={"out": path})
+    graph = connected.submit(command)
+    assert graph.wait(60) == "FAILED"
+    with pytest.raises(RemoteError, match="out|file"):
+        graph.handle(command).result(1)
+
+
+# Otherwise the request is sent again for ever, on one connection after the other.
+def test_what_the_coordinator_cannot_read_is_refused(connected: Cluster) -> None:
+    command = Command("true")
+    fill = command._fill
+
+    def spoil(template: words.Template, names: Any) -> None:
+        fill(template, names)
+        template.input_files.add(operation="a", file="..", folder="..")
+
+    command._fill = spoil  # type: ignore[method-assign]
+    with pytest.raises(Refused, match="input_file"):
+        connected.submit(command)
+    after = connected.submit(Command("true"))
+    assert after.wait(60) == "SUCCEEDED"
