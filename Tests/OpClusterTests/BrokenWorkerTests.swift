@@ -23,11 +23,22 @@ struct BrokenWorkerTests {
       let inner = "\(cluster.folder)/data/inner"
       guard unsafe mkdir(inner, 0o700) == 0 else { throw Trouble("mkdir \(errno)") }
       let path = "\(cluster.folder)/graph.yaml"
+      // They end only when the broken worker has been given one: the other one, if it is faster,
+      // would take them all.
       try write(
-        "version: 1\noperations:\n  a: {array: 1-60, workdir: \(inner), run: [\"true\"]}\n",
-        to: path)
-      let said = try await cluster.opbatch("submit", path, "--wait", "-o", "name")
+        """
+        version: 1
+        operations:
+          a: {array: 1-60, workdir: \(inner), run: [sh, -c, "until [ -e go ]; do sleep 0.05; done"]}
+        """, to: path)
+      let said = try await cluster.opbatch("submit", path, "-o", "name")
       #expect(said.status == 0, "\(said.error)")
+      try await eventually("the broken worker is given an operation") {
+        try await cluster.opbatch("why", "last").output.contains("worker w1 could not start it")
+      }
+      try write("", to: "\(inner)/go")
+      let waited = try await cluster.opbatch("wait", "last")
+      #expect(waited.status == 0, "\(waited.error)")
       let graph = GraphID(try #require(UInt32(said.output.prefix { $0.isNumber })))
       let connection = try await cluster.connect()
       let rows = try await connection.operations(.graph(graph))
