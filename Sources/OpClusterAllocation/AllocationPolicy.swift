@@ -17,6 +17,9 @@ package struct WaitingOperations: Equatable, Sendable {
 }
 
 extension WaitingOperations {
+  /// What counts for a submitter that waits for a worker to leave files with: one, of any size.
+  package static let ofFiles = WaitingOperations(count: 1, demand: Resources())
+
   /// The graphs whose operations may wait for room: the first ``Limits/graphsLookedAt``, so that
   /// one look has a bound. More would hardly say more. Costs the graphs.
   package static func graphs(worthALook rows: [GraphRow]) -> [GraphID] {

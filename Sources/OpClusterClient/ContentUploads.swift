@@ -13,11 +13,14 @@ extension ClusterConnection {
   ///
   /// - Parameter sent: Called from other threads with bytes that have been sent, or need not be;
   ///   negative, if they are sent again. Together they are the bytes of all different contents.
+  /// - Parameter waits: Called before each wait for a worker, as long as none is there: operations
+  ///   would wait for one as well. Cancelling the task ends the wait.
   /// - Throws: `.refused` as `workerUnavailable` if no worker takes them, `.unreachable` if none of
   ///   them can be reached, `.badConfiguration` for a file that has changed or cannot be read, or
   ///   what `request` throws.
   public func upload(
-    _ files: [LocalFile], sent: @escaping @Sendable (Int64) -> Void = { _ in }
+    _ files: [LocalFile], sent: @escaping @Sendable (Int64) -> Void = { _ in },
+    waits: @Sendable () -> Void = {}
   ) async throws(ClientError) {
     var left: [ContentDigest: LocalFile] = [:]
     for file in files { left[file.content.digest] = file }
@@ -28,7 +31,7 @@ extension ClusterConnection {
     _ = ProcessLimits.descriptors(raising: true)
     while !left.isEmpty {
       let places = try await places(
-        for: left.values.sorted { $0.path < $1.path }, avoiding: avoided.sorted(), failure)
+        for: left.values.sorted { $0.path < $1.path }, avoiding: avoided.sorted(), failure, waits)
       for digest in Set(left.keys).subtracting(places.values.joined().map(\.content.digest)) {
         if let file = left.removeValue(forKey: digest) { sent(file.content.size) }
       }
@@ -57,7 +60,7 @@ extension ClusterConnection {
   /// Where to leave them; without those that somebody has.
   private func places(
     for files: [LocalFile], avoiding avoided: [String],
-    _ failure: (file: LocalFile, reason: UploadFailure)?
+    _ failure: (file: LocalFile, reason: UploadFailure)?, _ waits: () -> Void
   ) async throws(ClientError) -> [ContentSource: [LocalFile]] {
     var byDigest: [ContentDigest: LocalFile] = [:]
     for file in files { byDigest[file.content.digest] = file }
@@ -66,7 +69,7 @@ extension ClusterConnection {
       let page = files[first..<min(first + Limits.rowsPerReply, files.count)].map(\.content)
       let reply: ClientReply
       do throws(ClientError) {
-        reply = try await request(.place(page, avoided: avoided, writer: asker))
+        reply = try await place(page, avoiding: avoided, waits)
       } catch {
         guard let failure, case .refused(let refusal) = error.kind,
           refusal.code == .workerUnavailable
@@ -87,6 +90,27 @@ extension ClusterConnection {
       }
     }
     return places
+  }
+
+  /// Asks for places until there is a worker, or none is to be waited for.
+  private func place(
+    _ contents: [StoredContent], avoiding avoided: [String], _ waits: () -> Void
+  ) async throws(ClientError) -> ClientReply {
+    while true {
+      do throws(ClientError) {
+        return try await request(.place(contents, avoided: avoided, writer: asker))
+      } catch {
+        guard case .refused(let refusal) = error.kind, refusal.code == .workerUnavailable,
+          let pause = refusal.retryAfter
+        else { throw error }
+        waits()
+        do {
+          try await Task.sleep(nanoseconds: UInt64(pause.nanoseconds))
+        } catch {
+          throw ClientError(.cancelled, "nobody waits for a worker any more")
+        }
+      }
+    }
   }
 
   /// Leaves files with some stores at once.

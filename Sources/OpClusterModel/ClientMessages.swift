@@ -515,6 +515,8 @@ public struct ConfigurationValues: Hashable, Sendable {
   public var diskReserveBytes: UInt64 = 0
   /// The damage to the history, and the remedy; nil: no damage is known.
   public var historyProblem: String?
+  /// Somebody waits for a worker to leave files with; nothing that was submitted says so.
+  public var storesAreWanted = false
   public init(
     timing: Timing, clientEndpoint: String, workerEndpoint: String, stateFolder: String
   ) {

@@ -273,6 +273,10 @@ public enum Limits {
 
   /// Workers that could not start an operation, after which the operation counts as at fault.
   public static let workersThatAgree = 3
+  /// The time after which a submitter without a worker to leave files with asks again.
+  public static let storeWait = Span.seconds(2)
+  /// The time for which it counts as waiting after it has asked.
+  public static let storesAreWanted = Span.seconds(30)
   /// An operation counts as started after this time: a failed start is reported sooner.
   public static let startIsCertain = Span.seconds(1)
   /// Operations of a stage that a worker could not start while nobody knows whether others can.

@@ -98,6 +98,8 @@ public struct Scheduler: Sendable {
   /// Operations kept out of line until somebody has what they need.
   var contentWaits = ContentWaits()
   var placedContents = PlacedContents()
+  /// Until when a submitter counts as waiting for a worker to leave files with.
+  package internal(set) var storesWantedUntil = Instant.distantPast
   /// Copies of contents that are to lie in several stores, or elsewhere than now.
   var contentCopies = ContentCopies()
   var drainingStores = DrainingStores()

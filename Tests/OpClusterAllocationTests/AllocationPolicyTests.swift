@@ -66,6 +66,25 @@ private struct World {
     for _ in 0..<10 { #expect(world.look([]) == []) }
   }
 
+  /// Files that wait for a worker to be left with are worth one, whatever its size.
+  @Test func filesThatWaitAreWorthAWorker() {
+    for isSizeKnown in [false, true] {
+      var world = World()
+      if isSizeKnown {
+        _ = world.look(World.waiting(1))
+        world.begin()
+        _ = world.look([])
+        world.endAll()
+        world.now += 60
+        _ = world.look([])
+      }
+      #expect(world.look([.ofFiles]) == [.submit(staysIdle: false)])
+      #expect(world.look([.ofFiles]) == [])
+      world.begin(idle: true)
+      #expect(world.look([.ofFiles]) == [])
+    }
+  }
+
   /// One job shows what a worker offers; then there are as many as what waits needs.
   @Test func theSizeIsLearntFromTheFirst() {
     var world = World()

@@ -151,6 +151,33 @@ import Testing
   }
 
   /// A request looks at as many stores as it needs, behind those of the last one.
+  /// Files wait for workers as operations do, but not for stores that no worker has.
+  @Test(.checks("S148")) func filesWaitForWorkers() throws {
+    let content = try ContentTests.content(1)
+    func refusal(_ avoided: [String] = [], _ world: inout World) -> Refusal? {
+      let asker = ContentAsker(key: [7])
+      let reply = world.ask(.place([content], avoided: avoided, writer: asker))
+      guard case .refused(let refusal) = reply else { return nil }
+      return refusal
+    }
+    var world = ContentTests.world([])
+    #expect(world.scheduler.storesWantedUntil <= world.now)
+    let first = refusal([], &world)
+    #expect(first?.code == .workerUnavailable && first?.retryAfter == Limits.storeWait)
+    #expect(world.scheduler.storesWantedUntil == world.now + Limits.storesAreWanted)
+    // A worker without a store brings none.
+    ContentTests.join("plain", hasStore: false, &world)
+    let second = refusal([], &world)
+    #expect(second?.code == .workerUnavailable && second?.retryAfter == nil)
+    ContentTests.join("a", &world)
+    #expect(refusal([], &world) == nil)
+    // What the only store does not take is not to be waited for; what a silent one has is.
+    #expect(refusal(["a"], &world)?.retryAfter == nil)
+    world.step { scheduler, _ in scheduler.conversations[2].isSuspect = true }
+    #expect(refusal([], &world)?.retryAfter == Limits.storeWait)
+    #expect(world.brokenInvariant == nil)
+  }
+
   @Test func storesAreTakenInRotation() throws {
     var world = ContentTests.world((0..<100).map { "w\($0)" })
     world.invariantChecks = .never

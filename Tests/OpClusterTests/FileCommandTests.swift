@@ -480,6 +480,45 @@ import Testing
     }
   }
 
+  /// Where no worker is there yet, files wait for one as operations do: where workers come and go
+  /// with what waits, somebody has to be seen waiting first.
+  @Test(.checks("S148")) func filesWaitForAWorker() async throws {
+    try await Cluster.with(Cluster.Shape(workers: 0, slots: 1)) { cluster in
+      try write("some text\n", to: "\(cluster.folder)/text")
+      try write(
+        "version: 1\noperations: {a: {run: 'cat $OP_INPUTS/f', inputs: {f: text}}}\n",
+        to: "\(cluster.folder)/graph.yaml")
+      let submission = try cluster.startOpbatch([
+        "submit", "\(cluster.folder)/graph.yaml", "--wait",
+      ])
+      try await eventually("it says what it waits for", details: { submission.error }) {
+        submission.error.contains("waiting for a worker with a store")
+      }
+      let connection = try await cluster.connect()
+      guard case .configuration(let values) = try await connection.request(.configuration) else {
+        throw Trouble("no configuration")
+      }
+      await connection.close()
+      #expect(values.storesAreWanted)
+      try cluster.startWorker("w1")
+      let status = try await submission.ended()
+      #expect(status == 0, "\(submission.error)")
+      let log = try await cluster.opbatch("logs", "1/a")
+      #expect(log.output == "some text\n")
+      // Ctrl-C ends the wait, and nothing was submitted.
+      let drained = try await cluster.opbatch("worker", "drain", "w1")
+      #expect(drained.status == 0, "\(drained.error)")
+      try write("other text\n", to: "\(cluster.folder)/text")
+      let interrupted = try cluster.startOpbatch(["submit", "\(cluster.folder)/graph.yaml"])
+      try await eventually("it waits", details: { interrupted.error }) {
+        interrupted.error.contains("waiting for a worker with a store")
+      }
+      interrupted.signal(SIGINT)
+      #expect(try await interrupted.ended() == 130)
+      #expect(interrupted.error.contains("nothing was submitted"), "\(interrupted.error)")
+    }
+  }
+
   /// Stores that are too small, or switched off: an error that says so, and nothing is submitted.
   @Test(arguments: ["0", "1000"]) func nobodyTakesThem(store: String) async throws {
     var shape = try shape(overTCP: false)

@@ -121,6 +121,7 @@ extension CoordinatorLoop {
     values.wall = .now
     values.diskFreeBytes = admission.disk.free
     values.diskReserveBytes = settings.diskReserveBytes
+    values.storesAreWanted = now < scheduler.storesWantedUntil
     values.historyProblem = sources.historyProblem.map {
       String($0.prefix(CoordinatorLimits.problemLength))
     }

@@ -8,7 +8,8 @@ extension Scheduler {
   /// the contents and their holders: as many stores are looked for as there are contents, behind
   /// those of the last request.
   ///
-  /// - Throws: `workerUnavailable` if there is no worker for them.
+  /// - Throws: `workerUnavailable` if there is no worker for them; with a time after which to ask
+  ///   again if waiting is no worse than for operations, which wait for workers as well.
   mutating func place(
     _ contents: [StoredContent], avoided: [String], for writer: ContentAsker,
     into turn: inout SchedulingTurn
@@ -20,15 +21,9 @@ extension Scheduler {
     }
     try keepPlaced(contents, except: Set(wanted), into: &turn)
     if wanted.isEmpty { return .placed([]) }
-    var stores = Heap(storesToFill(wanted.count, avoiding: Set(avoided), for: writer).stores)
-    if stores.isEmpty {
-      throw Refusal(
-        .workerUnavailable,
-        avoided.isEmpty
-          ? "no connected worker has a store that you can reach, so that files can be left nowhere"
-          : "no other connected worker has a store",
-        hint: .listWorkers)
-    }
+    let found = storesToFill(wanted.count, avoiding: Set(avoided), for: writer)
+    if found.stores.isEmpty { throw lackOfStores(found, isFirst: avoided.isEmpty, at: turn.now) }
+    var stores = Heap(found.stores)
     return .placed(
       wanted.map { content in
         guard var store = stores.popMin() else {
@@ -44,6 +39,25 @@ extension Scheduler {
             mayWrite: true))
         return ContentHolders(digest: content.digest, sources: [store.source])
       })
+  }
+
+  /// Why nothing can be left. Where workers come and go, their number follows what waits for them,
+  /// so that this is kept for a while.
+  private mutating func lackOfStores(
+    _ found: StoresToFill, isFirst: Bool, at now: Instant
+  ) -> Refusal {
+    if isFirst { storesWantedUntil = now + Limits.storesAreWanted }
+    let mayWait = found.hasSilent || workerIndex.whole.takers == 0
+    let reason =
+      switch (isFirst, mayWait) {
+      case (true, true): "no worker with a store is there yet, so that files can be left nowhere"
+      case (true, false):
+        "no connected worker has a store that you can reach, so that files can be left nowhere"
+      case (false, _): "no other connected worker has a store"
+      }
+    return Refusal(
+      .workerUnavailable, reason, hint: .listWorkers,
+      retryAfter: isFirst && mayWait ? Limits.storeWait : nil)
   }
 
   /// Nobody reads them before the submission comes; until then they stay.

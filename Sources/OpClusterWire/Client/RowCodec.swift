@@ -387,6 +387,7 @@ extension ConfigurationValues: WireConvertible {
     if let diskFreeBytes { proto.diskFreeBytes = diskFreeBytes }
     proto.diskReserveBytes = diskReserveBytes
     if let historyProblem { proto.historyProblem = historyProblem }
+    proto.storesAreWanted = storesAreWanted
     return proto
   }
   /// Endpoints and folder are texts of the coordinator's own configuration, bounded like sentences.
@@ -404,5 +405,6 @@ extension ConfigurationValues: WireConvertible {
     historyProblem =
       proto.hasHistoryProblem
       ? try text(proto.historyProblem, limit, "configuration.history_problem") : nil
+    storesAreWanted = proto.storesAreWanted
   }
 }

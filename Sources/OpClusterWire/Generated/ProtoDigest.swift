@@ -2,7 +2,7 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "1645574579 22352"
+  static let client = "1895919458 22437"
   static let content = "3697080341 2791"
   static let journal = "891594401 8998"
   static let submission = "3839224123 23988"

@@ -2971,6 +2971,9 @@ nonisolated struct ProtoConfiguration: Sendable {
   /// Clears the value of `historyProblem`. Subsequent reads from it will return its default value.
   mutating func clearHistoryProblem() {self._historyProblem = nil}
 
+  /// Somebody waits for a worker to leave files with.
+  var storesAreWanted: Bool = false
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -7210,7 +7213,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Configuration"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}timing\0\u{3}client_endpoint\0\u{3}worker_endpoint\0\u{3}state_folder\0\u{3}wall_milliseconds\0\u{3}disk_free_bytes\0\u{3}disk_reserve_bytes\0\u{3}history_problem\0\u{c}\u{9}\u{17}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}timing\0\u{3}client_endpoint\0\u{3}worker_endpoint\0\u{3}state_folder\0\u{3}wall_milliseconds\0\u{3}disk_free_bytes\0\u{3}disk_reserve_bytes\0\u{3}history_problem\0\u{3}stores_are_wanted\0\u{c}\u{a}\u{16}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7226,6 +7229,7 @@ nonisolated extension ProtoConfiguration: SwiftProtobuf.Message, SwiftProtobuf._
       case 6: try { try decoder.decodeSingularUInt64Field(value: &self._diskFreeBytes) }()
       case 7: try { try decoder.decodeSingularUInt64Field(value: &self.diskReserveBytes) }()
       case 8: try { try decoder.decodeSingularStringField(value: &self._historyProblem) }()
+      case 9: try { try decoder.decodeSingularBoolField(value: &self.storesAreWanted) }()
       default: break
       }
     }
@@ -7260,6 +7264,9 @@ nonisolated extension ProtoConfiguration: SwiftProtobuf.Message, SwiftProtobuf._
     try { if let v = self._historyProblem {
       try visitor.visitSingularStringField(value: v, fieldNumber: 8)
     } }()
+    if self.storesAreWanted != false {
+      try visitor.visitSingularBoolField(value: self.storesAreWanted, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -7272,6 +7279,7 @@ nonisolated extension ProtoConfiguration: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs._diskFreeBytes != rhs._diskFreeBytes {return false}
     if lhs.diskReserveBytes != rhs.diskReserveBytes {return false}
     if lhs._historyProblem != rhs._historyProblem {return false}
+    if lhs.storesAreWanted != rhs.storesAreWanted {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

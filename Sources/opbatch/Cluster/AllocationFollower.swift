@@ -57,7 +57,14 @@ struct AllocationFollow: Command {
     do {
       let (waiting, workers) = try await withConnection { connection in
         let reader = Reader(connection: connection, timeout: .seconds(30))
-        return (try await reader.waitingOperations(), try await reader.workers())
+        var waiting = try await reader.waitingOperations()
+        // Its operations are submitted once their files are with a worker.
+        if case .configuration(let values) = try await ask(connection, .configuration),
+          values.storesAreWanted
+        {
+          waiting.append(.ofFiles)
+        }
+        return (waiting, try await reader.workers())
       }
       follower.status.clusterProblem = ""
       await follower.act(on: waiting, workers)

@@ -184,7 +184,8 @@ struct OwnFiles: Sendable {
     let painter = UploadPainter("leaving files with the workers", bytes: bytes, console)
     let start = ContinuousClock.now
     try await painter.following {
-      try await connection.upload(contents) { painter.add($0) }
+      try await connection.upload(
+        contents, sent: { painter.add($0) }, waits: { painter.wait() })
     }
     let seconds = (ContinuousClock.now - start).components.seconds
     console.say(

@@ -10,6 +10,7 @@ final class UploadPainter: Sendable {
   private let bytes: Int64?
   private let console: Console
   private let done = Atomic<Int64>(0)
+  private let isWaiting = Atomic<Bool>(false)
 
   init(_ what: String, bytes: Int64?, _ console: Console) {
     self.what = what
@@ -17,7 +18,18 @@ final class UploadPainter: Sendable {
     self.console = console
   }
 
-  func add(_ more: Int64) { done.add(more, ordering: .relaxed) }
+  func add(_ more: Int64) {
+    done.add(more, ordering: .relaxed)
+    isWaiting.store(false, ordering: .relaxed)
+  }
+
+  /// Nothing is done until a worker comes.
+  func wait() {
+    let isKnown = isWaiting.exchange(true, ordering: .relaxed)
+    if !isKnown, !isDrawn { console.say("\(what): \(Self.waiting)") }
+  }
+
+  private static let waiting = "waiting for a worker with a store"
 
   /// Paints while `body` works. What takes less than a moment is not shown.
   func following(_ body: () async throws -> Void) async throws {
@@ -68,6 +80,7 @@ final class UploadPainter: Sendable {
   }
 
   private func line(_ now: Int64, width: Int) -> String {
+    if isWaiting.load(ordering: .relaxed) { return "\(what): \(Self.waiting)" }
     let text = text(now)
     guard let bytes else { return "\(what): \(text)" }
     let room = max(0, min(40, width - displayWidth(text) - 4))

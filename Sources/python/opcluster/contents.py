@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import io
+import logging
 import os
 import queue
 import stat
@@ -25,6 +26,8 @@ from opcluster.v1 import client_pb2 as client
 from opcluster.v1 import content_pb2, worker_pb2
 
 _CREDIT = 8 * 1024 * 1024
+_log = logging.getLogger("opcluster")
+
 #: Milliseconds without a piece after which another holder is asked.
 _SILENCE = 30_000
 #: Milliseconds after which it is seen that nobody waits any more.
@@ -290,6 +293,13 @@ class ContentExchange:
                     timeout=60,
                 ).placed
             except Refused as error:
+                if error.code == "WORKER_UNAVAILABLE" and error.retry_after:
+                    # Operations would wait for a worker as well.
+                    if time.monotonic() >= end:
+                        end = float("inf")
+                        _log.warning("%s; waiting for one", error.message)
+                    self._pause(error.retry_after)
+                    continue
                 if error.code == "WORKER_UNAVAILABLE" and time.monotonic() < end:
                     # A cluster that has just begun has no worker yet; one that has failed may be
                     # back.

@@ -24,7 +24,7 @@ _LONGEST_PAUSE = 2.0
 def refused(refusal: words.Refusal) -> Refused:
     """A refusal as an error."""
     code = words.RefusalCode.Name(refusal.code).removeprefix("REFUSAL_CODE_")
-    return Refused(code, refusal.message, refusal.hint)
+    return Refused(code, refusal.message, refusal.hint, refusal.retry_after / 1e9 or None)
 
 
 @dataclass

@@ -50,17 +50,21 @@ class Refused(OpClusterError):
     """The coordinator refused a request.
 
     :ivar code: the name of its code, such as ``BAD_REQUEST``.
+    :ivar retry_after: seconds after which the same may be accepted; None: waiting does not help.
     :ivar hint: the next step, for people at a shell; may be empty.
     """
 
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
+    def __init__(
+        self, code: str, message: str, hint: str = "", retry_after: float | None = None
+    ) -> None:
         super().__init__(f"{message} ({hint})" if hint else message)
+        self.retry_after = retry_after
         self.code = code
         self.message = message
         self.hint = hint
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.code, self.message, self.hint)
+        return type(self), (self.code, self.message, self.hint, self.retry_after)
 
 
 class InitializerFailed(OpClusterError):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import functions
@@ -15,6 +16,7 @@ from conftest import PROGRAMS
 from opcluster import Call, Cluster, ClusterExecutor, Command, PythonFunction, RemoteError
 from opcluster.errors import ConnectionFailed
 from opcluster.local_cluster import program
+from opcluster.v1 import client_pb2
 
 TIME = 90.0
 
@@ -148,3 +150,19 @@ def test_registered_types(machines: Machines) -> None:
         broken = cluster.submit(wrong)
         with pytest.raises(RemoteError):
             broken.result(wrong, TIME)
+
+
+def test_files_wait_for_a_worker(machines: Machines, tmp_path: Path) -> None:
+    source = tmp_path / "text"
+    source.write_text("some text")
+    command = Command('cat "$OP_INPUTS/text"', inputs={"text": str(source)})
+    with Cluster(machines.address) as cluster, ThreadPoolExecutor(1) as pool:
+        submitted = pool.submit(cluster.submit, command)
+        deadline = time.monotonic() + 60
+        while not cluster.ask(configuration=client_pb2.Nothing()).configuration.stores_are_wanted:
+            assert time.monotonic() < deadline and not submitted.done()
+            time.sleep(0.05)
+        machines.start("w1")
+        graph = submitted.result(60)
+        assert graph.wait(60) == "SUCCEEDED"
+        assert graph.handle(command).log() == "some text"

@@ -213,12 +213,13 @@ class ClientWelcome(_message.Message):
     def __init__(self, version: _Optional[int] = ..., build: _Optional[str] = ..., epoch: _Optional[int] = ..., life: _Optional[int] = ...) -> None: ...
 
 class Configuration(_message.Message):
-    __slots__ = ["client_endpoint", "disk_free_bytes", "disk_reserve_bytes", "history_problem", "state_folder", "timing", "wall_milliseconds", "worker_endpoint"]
+    __slots__ = ["client_endpoint", "disk_free_bytes", "disk_reserve_bytes", "history_problem", "state_folder", "stores_are_wanted", "timing", "wall_milliseconds", "worker_endpoint"]
     CLIENT_ENDPOINT_FIELD_NUMBER: _ClassVar[int]
     DISK_FREE_BYTES_FIELD_NUMBER: _ClassVar[int]
     DISK_RESERVE_BYTES_FIELD_NUMBER: _ClassVar[int]
     HISTORY_PROBLEM_FIELD_NUMBER: _ClassVar[int]
     STATE_FOLDER_FIELD_NUMBER: _ClassVar[int]
+    STORES_ARE_WANTED_FIELD_NUMBER: _ClassVar[int]
     TIMING_FIELD_NUMBER: _ClassVar[int]
     WALL_MILLISECONDS_FIELD_NUMBER: _ClassVar[int]
     WORKER_ENDPOINT_FIELD_NUMBER: _ClassVar[int]
@@ -227,10 +228,11 @@ class Configuration(_message.Message):
     disk_reserve_bytes: int
     history_problem: str
     state_folder: str
+    stores_are_wanted: bool
     timing: _submission_pb2.Timing
     wall_milliseconds: int
     worker_endpoint: str
-    def __init__(self, timing: _Optional[_Union[_submission_pb2.Timing, _Mapping]] = ..., client_endpoint: _Optional[str] = ..., worker_endpoint: _Optional[str] = ..., state_folder: _Optional[str] = ..., wall_milliseconds: _Optional[int] = ..., disk_free_bytes: _Optional[int] = ..., disk_reserve_bytes: _Optional[int] = ..., history_problem: _Optional[str] = ...) -> None: ...
+    def __init__(self, timing: _Optional[_Union[_submission_pb2.Timing, _Mapping]] = ..., client_endpoint: _Optional[str] = ..., worker_endpoint: _Optional[str] = ..., state_folder: _Optional[str] = ..., wall_milliseconds: _Optional[int] = ..., disk_free_bytes: _Optional[int] = ..., disk_reserve_bytes: _Optional[int] = ..., history_problem: _Optional[str] = ..., stores_are_wanted: bool = ...) -> None: ...
 
 class Dependency(_message.Message):
     __slots__ = ["allows_cycle", "policy", "to"]
