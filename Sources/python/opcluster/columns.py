@@ -24,11 +24,18 @@ def operations(columns: words.Operations) -> Iterator[OperationKey]:
             yield graph, index
 
 
-def attempts(columns: words.Attempts) -> Iterator[AttemptKey]:
+def attempts(columns: words.Attempts) -> list[AttemptKey]:
     """The attempts of columns; without numbers each is the first."""
     numbers = columns.number
-    for at, (graph, index) in enumerate(operations(columns.operations)):
-        yield graph, index, numbers[at] if at < len(numbers) else 1
+    found = columns.operations
+    if len(found.index_delta) == len(found.graph) == len(found.count) == found.count[0] == 1:
+        # The usual case, without what iterates.
+        number = numbers[0] if numbers else 1
+        return [(found.graph[0], found.index_delta[0] % _MODULUS, number)]
+    return [
+        (graph, index, numbers[at] if at < len(numbers) else 1)
+        for at, (graph, index) in enumerate(operations(found))
+    ]
 
 
 def operation_columns(keys: Iterable[OperationKey]) -> words.Operations:

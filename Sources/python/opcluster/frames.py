@@ -66,7 +66,6 @@ class FrameChannel:
         self._socket = connection
         self._buffer = FrameBuffer()
         self._sending = threading.Lock()
-        self._flags = fcntl.fcntl(connection.fileno(), fcntl.F_GETFL)
 
     @property
     def descriptor(self) -> int:
@@ -107,17 +106,15 @@ class FrameChannel:
             except OSError:
                 pass
 
-    # A signal on arrival
-
     def own_signals(self) -> None:
-        """Has the calling thread get SIGIO for what comes while `signals(True)` is in force."""
-        owner = struct.pack("ii", _F_OWNER_TID, threading.get_native_id())
-        fcntl.fcntl(self._socket.fileno(), _F_SETOWN_EX, owner)
+        """Has the calling thread get SIGIO for whatever comes from now on.
 
-    def signals(self, on: bool) -> None:
-        """Whether SIGIO tells of what comes."""
-        flags = self._flags | os.O_ASYNC if on else self._flags
-        fcntl.fcntl(self._socket.fileno(), fcntl.F_SETFL, flags)
+        To switch that on and off for each function costs ten times as much as a signal.
+        """
+        owner = struct.pack("ii", _F_OWNER_TID, threading.get_native_id())
+        file = self._socket.fileno()
+        fcntl.fcntl(file, _F_SETOWN_EX, owner)
+        fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_ASYNC)
 
     def close(self) -> None:
         """Closes this end."""

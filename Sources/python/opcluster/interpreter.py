@@ -8,7 +8,6 @@ what comes: the only thing that may come then is a cancellation, or the end of t
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 import signal
@@ -26,13 +25,12 @@ from opcluster import calls, columns, limits, operation, trees
 from opcluster.errors import BadCall, BadResult, Cancelled
 from opcluster.frames import FrameChannel, FrameError
 from opcluster.relative_paths import check_file_name, check_relative_path
+from opcluster.reports import Reports
+from opcluster.streams import Streams
 from opcluster.v1 import submission_pb2 as words
 from opcluster.v1 import worker_pb2
 
-_FINISHED: Final = bytes([worker_pb2.WorkerReport.KIND_FINISHED])
-_PROGRESS: Final = bytes([worker_pb2.WorkerReport.KIND_PROGRESS])
 _WAS_STOPPED: Final = b"\x01"
-_CONVERSATION: Final = worker_pb2.Conversation(epoch=1, session=1, increment=1)
 #: EX_USAGE: started by hand.
 _USAGE_STATUS: Final = 64
 
@@ -40,10 +38,14 @@ _USAGE_STATUS: Final = 64
 class Template:
     """A template as the worker announced it, with its function once that was needed."""
 
-    __slots__ = ("announcement", "_function", "_problem")
+    __slots__ = ("name", "first_index", "trace_parent", "payload", "_function", "_problem")
 
     def __init__(self, announcement: worker_pb2.TemplateAnnouncement) -> None:
-        self.announcement = announcement
+        # Each look into a message costs more than one at an attribute.
+        self.name = announcement.name
+        self.first_index = announcement.first_index
+        self.trace_parent = announcement.trace_parent
+        self.payload = announcement.payload
         self._function: calls.Function | None = None
         self._problem: BadCall | None = None
 
@@ -54,9 +56,9 @@ class Template:
         """
         if self._problem is not None:
             raise self._problem
-        if self._function is None and self.announcement.payload:
+        if self._function is None and self.payload:
             try:
-                self._function = calls.function(self.announcement.payload, use_paths)
+                self._function = calls.function(self.payload, use_paths)
             except BadCall as problem:
                 self._problem = problem
                 raise
@@ -88,79 +90,6 @@ def use_paths(paths: tuple[str, ...]) -> None:
     for path in paths:
         if path not in sys.path:
             sys.path.append(path)
-
-
-class Streams:
-    """Standard output and standard error, which go to the files of one attempt after the other.
-
-    With files of its own, the process writes to these, and the worker moves away what an attempt
-    has left there: making files for each attempt costs more than a short function.
-    """
-
-    def __init__(self, own: str | None) -> None:
-        #: What the names of the own files begin with.
-        self._beginning = own
-        self._own: dict[int, int] = {}
-        self._null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        self.restore()
-
-    def redirect(self, path: str) -> None:
-        """Appends both to own files, or those of an attempt, ``path`` with .out and .err."""
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        for number, suffix in ((1, ".out"), (2, ".err")):
-            if self._beginning is not None:
-                own = self._beginning + suffix
-                self._look_at(number, own)
-                file = os.open(own, flags)
-            else:
-                file = os.open(path + suffix, flags | os.O_CREAT, 0o600)
-            os.dup2(file, number)
-            os.close(file)
-
-    def _look_at(self, number: int, path: str) -> None:
-        """Keeps an own file open to look at; a new one is there where the former one was used."""
-        file = self._own.get(number)
-        if file is not None:
-            if is_empty(file):
-                return
-            del self._own[number]
-            os.close(file)
-        self._own[number] = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-
-    def restore(self) -> None:
-        """Writes out what is buffered, and drops what comes from now on.
-
-        Own files that processes have open which the attempt has left are given up.
-        """
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except Exception:
-                pass
-        os.dup2(self._null, 1)
-        os.dup2(self._null, 2)
-        for file in self._own.values():
-            if is_empty(file) and not is_at_rest(file):
-                os.fchmod(file, 0)
-
-
-def is_empty(file: int) -> bool:
-    """Whether nobody has written to a file or removed it."""
-    state = os.fstat(file)
-    return state.st_size == 0 and state.st_nlink == 1
-
-
-def is_at_rest(file: int) -> bool:
-    """Whether nobody has a file open for writing: then the kernel grants a lease on it.
-
-    Children alone would not tell: a shell leaves what it runs in the background to others.
-    """
-    try:
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    except OSError:
-        return False
-    return True
 
 
 class LeftFiles:
@@ -243,17 +172,19 @@ class Interpreter:
         self._templates = Templates()
         self._address = ""
         self._may_keep = False
-        self._reports = 0
+        self._reports = Reports()
         self._due: deque[tuple[Template | None, Dispatch]] = deque()
         # Cancelled before they began.
         self._cancelled: set[columns.AttemptKey] = set()
         self._running: operation.RunningOperation | None = None
         self._process = os.getpid()
+        # Something has come that was not read, and whether that is read now.
+        self._has_news = self._is_reading = False
 
     def run(self) -> None:
         """Serves until the worker has gone."""
-        self._channel.own_signals()
         signal.signal(signal.SIGIO, self._notice)
+        self._channel.own_signals()
         while True:
             while self._due:
                 self._serve(*self._due.popleft())
@@ -266,8 +197,17 @@ class Interpreter:
         """Something came while a function runs. In the main thread."""
         if self._running is None or os.getpid() != self._process:
             return
-        if not self._channel.drain(self._take):
-            os._exit(0)
+        # A signal may come amid this: what it tells of is read behind what is being read.
+        self._has_news = True
+        if self._is_reading:
+            return
+        while self._has_news:
+            self._is_reading, self._has_news = True, False
+            try:
+                if not self._channel.drain(self._take):
+                    os._exit(0)
+            finally:
+                self._is_reading = False
         running = self._running
         if (running.graph, running.operation, running.attempt) in self._cancelled:
             running._cancel()
@@ -302,18 +242,19 @@ class Interpreter:
         left = LeftFiles(value_file + ".files")
         running = operation.RunningOperation(
             dispatch.attempt,
-            name=template.announcement.name if template else "",
-            index=index - template.announcement.first_index if template else 0,
+            name=template.name if template else "",
+            index=index - template.first_index if template else 0,
             address=self._address,
             folder=f"{self._tasks}/{folder_name}.{self._process}",
             input_folder=f"{self._scratch}/inputs/{folder_name}",
             inputs=dispatch.inputs,
-            submission_parent=template.announcement.trace_parent if template else "",
+            submission_parent=template.trace_parent if template else "",
             run=dispatch.run,
             report=lambda fraction, text: self._tell(dispatch.attempt, fraction, text),
             leaves=left.add if self._may_keep else None,
         )
         started_at = int(time.time() * 1000)
+        result: bytes | words.AttemptResults
         try:
             self._streams.redirect(f"{self._scratch}/{graph}/{index}.{number}")
         except OSError as error:
@@ -322,19 +263,10 @@ class Interpreter:
             result = self._attempt(running, template, dispatch, value_file, left)
         self._streams.restore()
         self._clean(running)
-        result.count = 1
-        result.started_at_delta.append(started_at)
-        result.ended_after.append(int(time.time() * 1000) - started_at)
-        self._reports += 1
-        report = worker_pb2.WorkerReport(
-            conversation=_CONVERSATION,
-            number=self._reports,
-            kinds=_FINISHED,
-            attempts=attempt_columns(dispatch.attempt),
-            result_at=(0,),
-            results=result,
+        duration = int(time.time() * 1000) - started_at
+        self._channel.send(
+            self._reports.finished(dispatch.attempt, result, started_at, duration)
         )
-        self._channel.send(worker_pb2.WorkerMessage(report=report).SerializeToString())
 
     def _clean(self, running: operation.RunningOperation) -> None:
         if self._cancelled and not self._due:
@@ -353,15 +285,14 @@ class Interpreter:
         dispatch: Dispatch,
         value_file: str,
         left: LeftFiles,
-    ) -> words.AttemptResults:
-        """Calls the function; every end of it is a result."""
+    ) -> bytes | words.AttemptResults:
+        """Calls the function; every end of it is a result: its output, or what went wrong."""
         is_kept = False
         operation._set_current(running)
         self._running = running
         try:
-            self._channel.signals(True)
             try:
-                # What came before the signals were on.
+                # What came before this attempt was known to run.
                 self._notice(0, None)
                 running._is_armed = True
                 running._raise_if_due()
@@ -378,9 +309,8 @@ class Interpreter:
             finally:
                 running._is_armed = False
                 self._running = None
-                self._channel.signals(False)
             success = self._success(result, value_file, left.contents)
-            is_kept = not success.cause
+            is_kept = isinstance(success, bytes)
             return success
         except Cancelled as error:
             if running.is_cancelled:
@@ -400,16 +330,16 @@ class Interpreter:
 
     def _success(
         self, result: calls.Result | None, value_file: str, files: list[words.Content]
-    ) -> words.AttemptResults:
+    ) -> bytes | words.AttemptResults:
         if result is None:
             if not files:
-                return words.AttemptResults()
+                return b""
             result = calls.NOTHING
         # Room for the names of the fields around the value.
         if len(result.value) <= limits.OUTPUT_BYTES:
             output = result.encoded(files)
             if len(output) <= limits.OUTPUT_BYTES:
-                return words.AttemptResults(output_at=(0,), output=(output,))
+                return output
         if not self._may_keep:
             return failure(
                 words.FAILURE_CAUSE_BAD_OUTPUT,
@@ -430,19 +360,10 @@ class Interpreter:
                 f"the names of its files and fields have {len(output)} bytes, more than "
                 f"{limits.OUTPUT_BYTES}; leave an archive",
             )
-        return words.AttemptResults(output_at=(0,), output=(output,))
+        return output
 
     def _tell(self, attempt: columns.AttemptKey, fraction: float, text: str) -> None:
-        self._reports += 1
-        report = worker_pb2.WorkerReport(
-            conversation=_CONVERSATION,
-            number=self._reports,
-            kinds=_PROGRESS,
-            attempts=attempt_columns(attempt),
-            progress_fraction=(fraction,),
-            progress_text=(text,),
-        )
-        self._channel.send(worker_pb2.WorkerMessage(report=report).SerializeToString())
+        self._channel.send(self._reports.progress(attempt, fraction, text))
 
 
 class Dispatch:
@@ -467,31 +388,30 @@ class Dispatch:
 
 def dispatches(found: worker_pb2.Dispatches) -> list[Dispatch]:
     """The attempts of orders. Dependencies belong to a message of one attempt."""
-    attempts = list(columns.attempts(found.attempts))
+    attempts = columns.attempts(found.attempts)
+    if len(attempts) == 1:
+        # The usual case, without what goes through columns.
+        return [
+            Dispatch(
+                attempts[0],
+                found.template[0] if found.template else 0,
+                found.argument[0] if found.argument else b"",
+                found.inputs if found.HasField("inputs") else None,
+                found.run[0] if found.run else 1,
+            )
+        ]
     templates = list(columns.runs(found.template, found.template_count))
     arguments = dict(zip(columns.positions(found.argument_at), found.argument))
-    inputs = found.inputs if len(attempts) == 1 and found.HasField("inputs") else None
     return [
         Dispatch(
             attempt,
             templates[at] if at < len(templates) else 0,
             arguments.get(at, b""),
-            inputs,
+            None,
             found.run[at] if at < len(found.run) else 1,
         )
         for at, attempt in enumerate(attempts)
     ]
-
-
-def attempt_columns(attempt: columns.AttemptKey) -> words.Attempts:
-    """The columns of one attempt."""
-    graph, index, number = attempt
-    return words.Attempts(
-        operations=words.Operations(
-            graph=(graph,), count=(1,), index_delta=(columns.signed(index),)
-        ),
-        number=(number,) if number != 1 else (),
-    )
 
 
 def failure(cause: words.FailureCause, diagnostic: str) -> words.AttemptResults:

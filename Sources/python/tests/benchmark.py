@@ -4,7 +4,8 @@
 
 FOLDER has opcoord and opworker. Kinds: opcluster, processes (ProcessPoolExecutor), dask, ray; those
 that are not installed are left out. Each figure is the median of the runs, all with as many workers
-as there are processors; the first call of each run is not counted.
+as there are processors. Before the clock runs, every worker process has been started and has run
+something.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ def add_one(value: int) -> int:
     return value + 1
 
 
+def rest() -> None:
+    """Takes so long that each of as many calls as there are workers has one of its own."""
+    time.sleep(0.3)
+
+
 Results = dict[str, float]
 
 
@@ -54,7 +60,8 @@ def timed(work: Callable[[], Any]) -> float:
 
 def of_executor(executor: Any, calls: int, can_chain: bool) -> Results:
     """Times of an executor of concurrent.futures."""
-    executor.submit(add_one, 1).result()
+    for future in [executor.submit(rest) for _ in range(2 * WORKERS)]:
+        future.result()
 
     def submit_all() -> None:
         for future in [executor.submit(empty) for _ in range(calls)]:
@@ -101,7 +108,7 @@ def dask(programs: str) -> Iterator[Callable[[int], Results]]:
     ) as client:
 
         def run(calls: int) -> Results:
-            client.submit(add_one, 1, pure=False).result()
+            client.gather([client.submit(rest, pure=False) for _ in range(2 * WORKERS)])
 
             def submit_all() -> None:
                 client.gather([client.submit(empty, pure=False) for _ in range(calls)])
@@ -141,7 +148,8 @@ def ray(programs: str) -> Iterator[Callable[[int], Results]]:
     far_map = module.remote(lambda chunk: [double(value) for value in chunk])
 
     def run(calls: int) -> Results:
-        module.get(far_add.remote(1))
+        far_rest = module.remote(rest)
+        module.get([far_rest.remote() for _ in range(2 * WORKERS)])
 
         def mapped() -> None:
             chunks = [range(at, at + CHUNK) for at in range(0, MAPPED, CHUNK)]

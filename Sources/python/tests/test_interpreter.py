@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,10 @@ import cloudpickle
 import pytest
 from worker_stand_in import Worker
 
-from opcluster import calls, references, traces
+from opcluster import calls, columns, interpreter, references, traces
+from opcluster.frames import FrameChannel
+from opcluster.operation import RunningOperation
+from opcluster.reports import Reports
 from opcluster.v1 import submission_pb2 as words
 from opcluster.v1 import worker_pb2
 
@@ -273,3 +277,53 @@ def test_an_end_of_the_worker_ends_a_running_function(worker: Worker, tmp_path: 
     worker.begin(calls.payload("functions:sleep_until_cancelled", arguments=[str(mark)]))
     await_file(mark)
     # The fixture closes the channel and waits for status 0.
+
+
+def test_what_comes_amid_reading_is_read_behind_it(tmp_path: Path) -> None:
+    """As if a signal came in the middle of a read: nothing is read in between, nor left."""
+    ours, theirs = socket.socketpair()
+    serving = interpreter.Interpreter(FrameChannel(ours), str(tmp_path), str(tmp_path))
+    read: list[str] = []
+
+    class Channel:
+        def drain(self, use: object) -> bool:
+            read.append("begin")
+            if len(read) == 1:
+                serving._notice(0, None)
+            read.append("end")
+            return True
+
+    serving._channel = Channel()  # type: ignore[assignment]
+    serving._running = RunningOperation((1, 0, 1))
+    serving._notice(0, None)
+    assert read == ["begin", "end"] * 2
+    theirs.close()
+    ours.close()
+
+
+def test_reports_of_one_kind_do_not_mix() -> None:
+    reports = Reports()
+
+    def told(encoded: bytes) -> worker_pb2.WorkerReport:
+        return worker_pb2.WorkerMessage.FromString(encoded).report
+
+    made = [
+        told(reports.finished((3, 7, 2), b"output", 1_000, 5)),
+        told(reports.finished((2**32 - 1, 2**32 - 1, 1), b"", 2_000, 0)),
+        told(reports.finished((4, 1, 9), b"other", 3_000, 1)),
+        told(reports.finished((4, 2, 1), interpreter.failure(words.FAILURE_CAUSE_FAILED, "x"), 5, 6)),
+        told(reports.progress((4, 3, 1), 0.5, "half")),
+        told(reports.finished((4, 4, 1), b"", 7, 8)),
+    ]
+    assert [report.number for report in made] == [1, 2, 3, 4, 5, 6]
+    assert [columns.attempts(report.attempts) for report in made] == [
+        [(3, 7, 2)], [(2**32 - 1, 2**32 - 1, 1)], [(4, 1, 9)], [(4, 2, 1)], [(4, 3, 1)], [(4, 4, 1)]
+    ]
+    assert [list(report.results.output) for report in made] == [
+        [b"output"], [], [b"other"], [], [], []
+    ]
+    assert [list(report.results.started_at_delta) for report in made] == [
+        [1_000], [2_000], [3_000], [5], [], [7]
+    ]
+    assert [list(report.results.ended_after) for report in made] == [[5], [0], [1], [6], [], [8]]
+    assert [list(report.results.diagnostic) for report in made][3:] == [["x"], [], []]
