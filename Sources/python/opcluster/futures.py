@@ -42,11 +42,19 @@ class ClusterFuture(Future[T]):
     def __init__(self, core: ExecutorCore) -> None:
         super().__init__()
         self._core = core
-        self._token = os.urandom(references.TOKEN_BYTES)
+        self._made_token = b""
         # Graph and index once it was submitted; graph 0: not accepted yet.
         self._place: columns.OperationKey | None = None
         self._batch: Batch | None = None
         self._has_begun = self._begin_is_held = False
+
+    @property
+    def _token(self) -> bytes:
+        """What stands for it in pickles. Few need one, and making it lets other threads go first."""
+        with self._condition:
+            if not self._made_token:
+                self._made_token = os.urandom(references.TOKEN_BYTES)
+            return self._made_token
 
     @property
     def operation(self) -> columns.OperationKey | None:

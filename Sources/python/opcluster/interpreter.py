@@ -8,6 +8,7 @@ what comes: the only thing that may come then is a cancellation, or the end of t
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import shutil
 import signal
@@ -475,7 +476,10 @@ def main(arguments: list[str]) -> int:
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(line_buffering=True, errors="backslashreplace")
-    Interpreter(channel, *arguments).run()
+    serving = Interpreter(channel, *arguments)
+    # What is here now stays to the end: collections need not look at it again.
+    gc.freeze()
+    serving.run()
     return 0
 
 
