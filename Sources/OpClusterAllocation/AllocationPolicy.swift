@@ -18,7 +18,7 @@ package struct WaitingOperations: Equatable, Sendable {
 
 extension WaitingOperations {
   /// What counts for a submitter that waits for a worker to leave files with: one, of any size.
-  package static let ofFiles = WaitingOperations(count: 1, demand: Resources())
+  package static let ofFiles = WaitingOperations(count: 1, demand: .none)
 
   /// The graphs whose operations may wait for room: the first ``Limits/graphsLookedAt``, so that
   /// one look has a bound. More would hardly say more. Costs the graphs.
@@ -233,11 +233,14 @@ package struct AllocationPolicy: Codable, Sendable {
   private func needed(for waiting: [WaitingOperations]) -> Int {
     guard let offer else { return waiting.contains { $0.count > 0 } ? 1 : 0 }
     var shares = 0.0
+    var least = 0
     for kind in waiting where kind.count > 0 && offer.fits(kind) {
       shares += Double(kind.count) * offer.share(of: kind.demand)
+      // What takes nothing of a worker needs one all the same.
+      least = 1
     }
     // More than any allocation may have says no more.
-    return min(Int(saturating: shares.rounded(.up)), Limits.allocatedJobs)
+    return min(max(Int(saturating: shares.rounded(.up)), least), Limits.allocatedJobs)
   }
 }
 

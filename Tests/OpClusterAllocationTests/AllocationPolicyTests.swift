@@ -83,6 +83,16 @@ private struct World {
       world.begin(idle: true)
       #expect(world.look([.ofFiles]) == [])
     }
+    // Nor does an operation that takes nothing need none.
+    var world = World()
+    let free = [WaitingOperations(count: 3, demand: Resources(cpus: .zero, memoryBytes: 0))]
+    #expect(world.look(free) == [.submit(staysIdle: false)])
+    world.begin()
+    _ = world.look([])
+    world.endAll()
+    world.now += 60
+    _ = world.look([])
+    #expect(world.look(free) == [.submit(staysIdle: false)])
   }
 
   /// One job shows what a worker offers; then there are as many as what waits needs.

@@ -150,7 +150,6 @@ import Testing
     #expect(Self.place([known], avoided: ["a", "b"], &world) == [])
   }
 
-  /// A request looks at as many stores as it needs, behind those of the last one.
   /// Files wait for workers as operations do, but not for stores that no worker has.
   @Test(.checks("S148")) func filesWaitForWorkers() throws {
     let content = try ContentTests.content(1)
@@ -171,6 +170,7 @@ import Testing
     #expect(second?.code == .workerUnavailable && second?.retryAfter == nil)
     ContentTests.join("a", &world)
     #expect(refusal([], &world) == nil)
+    #expect(world.scheduler.storesWantedUntil <= world.now)
     // What the only store does not take is not to be waited for; what a silent one has is.
     #expect(refusal(["a"], &world)?.retryAfter == nil)
     world.step { scheduler, _ in scheduler.conversations[2].isSuspect = true }
@@ -178,6 +178,7 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
+  /// A request looks at as many stores as it needs, behind those of the last one.
   @Test func storesAreTakenInRotation() throws {
     var world = ContentTests.world((0..<100).map { "w\($0)" })
     world.invariantChecks = .never

@@ -73,14 +73,10 @@ struct AdmissionControl: Sendable {
       if peer.isPutOut { return .ignored }
       ban(peer, at: now)
       return .expelled(.readsNothing)
-    case .unintelligible(let request, let problem):
+    case .unintelligible(let request, let bytes, let problem):
       if peer.isPutOut { return .ignored }
       guard let request, peer.isGreeted else { return .putOut(.none, Self.notUnderstood) }
-      // Whoever asked would wait for ever, or ask the same again on a new connection.
-      let refusal = Refusal(
-        .badRequest, "the request was not understood: \(problem)",
-        hint: "correct what was sent, or install the same release")
-      return refuse(request, refusal, &peer, at: now)
+      return decide(unintelligible: request, bytes, problem, from: &peer, at: now)
     case .unintelligibleWord(let problem):
       if peer.isPutOut { return .ignored }
       return .turnedAway(
@@ -200,6 +196,25 @@ struct AdmissionControl: Sendable {
     peer.framesInVain += 1
     guard peer.framesInVain > CoordinatorLimits.framesInVain else { return nil }
     return .cut(.saysNoHello(messages: peer.framesInVain))
+  }
+
+  /// Refuses a request by its number: otherwise whoever asked would wait for ever, or ask the same
+  /// again on a new connection. Reading it has cost as much as if it were valid.
+  private mutating func decide(
+    unintelligible request: RequestID, _ bytes: Int, _ problem: String, from peer: inout Peer,
+    at now: Instant
+  ) -> AdmissionVerdict {
+    if let until = peer.refusedUntil, now < until {
+      return refuse(request, tooEarly(peer, at: now), &peer, at: now)
+    }
+    if let refusal = quotas.take(bytes: bytes, operations: 0, by: peer.holder, at: now) {
+      return refuse(request, refusal, &peer, at: now, holdsBack: true)
+    }
+    return .refused(
+      request,
+      Refusal(
+        .badRequest, "the request was not understood: \(problem)",
+        hint: "correct what was sent, or install the same release"))
   }
 
   private func load(_ facts: AdmissionFacts) -> Load {

@@ -12,9 +12,9 @@ enum AdmissionRequest: Sendable {
   case request(RequestID, ClientRequest, bytes: Int, AdmissionFacts)
   /// It does not read: too many messages wait for it (G27).
   case unread
-  /// Its bytes are not a valid message, for this reason (G33). The request is nil if they hold no
-  /// number of one.
-  case unintelligible(RequestID?, problem: String)
+  /// So many bytes of it are not a valid message, for this reason (G33). The request is nil if they
+  /// hold no number of one.
+  case unintelligible(RequestID?, bytes: Int, problem: String)
 
   // Of workers:
   /// A frame of this size, not parsed yet.

@@ -71,7 +71,7 @@ extension CoordinatorLoop {
         take(
           request, what, of: message.byteCount, from: message.peer, prepared: &message.submission)
       case .failure(let error):
-        dropRequest(message.failedRequest, of: message.peer, error)
+        dropRequest(message.failedRequest, of: message.byteCount, from: message.peer, error)
       }
     }
     let (holder, preparationTime) = (message.holder, message.time)
@@ -119,7 +119,7 @@ extension CoordinatorLoop {
         take(request, what, of: bytes.count, from: peer, prepared: &prepared)
       }
     } catch {
-      dropRequest(RequestGlance(bytes)?.id, of: peer, error)
+      dropRequest(RequestGlance(bytes)?.id, of: bytes.count, from: peer, error)
     }
   }
 

@@ -79,7 +79,7 @@ extension CoordinatorLoop {
     switch side {
     case .client:
       noteMalformed(clients.peers[peer]?.route, problem)
-      _ = admits(.unintelligible(nil, problem: problem), .client, peer)
+      _ = admits(.unintelligible(nil, bytes: 0, problem: problem), .client, peer)
     case .worker:
       noteMalformed(workers.peers[peer]?.route, problem)
       _ = admits(.unintelligibleWord(problem), .worker, peer)
@@ -88,9 +88,10 @@ extension CoordinatorLoop {
 
   /// Refuses a client's request that could not be decoded; without its number, ends the
   /// conversation.
-  func dropRequest(_ request: RequestID?, of peer: PeerID, _ error: WireError) {
-    noteMalformed(clients.peers[peer]?.route, error.description)
-    _ = admits(.unintelligible(request, problem: error.description), .client, peer)
+  func dropRequest(_ request: RequestID?, of bytes: Int, from peer: PeerID, _ error: WireError) {
+    let problem = error.description
+    noteMalformed(clients.peers[peer]?.route, problem)
+    _ = admits(.unintelligible(request, bytes: bytes, problem: problem), .client, peer)
   }
 
   /// Counts an invalid message; the log gets fewer and fewer such lines (G33).

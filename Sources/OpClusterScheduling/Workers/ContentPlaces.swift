@@ -23,6 +23,8 @@ extension Scheduler {
     if wanted.isEmpty { return .placed([]) }
     let found = storesToFill(wanted.count, avoiding: Set(avoided), for: writer)
     if found.stores.isEmpty { throw lackOfStores(found, isFirst: avoided.isEmpty, at: turn.now) }
+    // Others who wait ask again, and say so then.
+    storesWantedUntil = .distantPast
     var stores = Heap(found.stores)
     return .placed(
       wanted.map { content in
@@ -46,8 +48,10 @@ extension Scheduler {
   private mutating func lackOfStores(
     _ found: StoresToFill, isFirst: Bool, at now: Instant
   ) -> Refusal {
-    if isFirst { storesWantedUntil = now + Limits.storesAreWanted }
+    // Workers may have come or gone in this turn.
+    renewIndex(at: now)
     let mayWait = found.hasSilent || workerIndex.whole.takers == 0
+    if isFirst, mayWait { storesWantedUntil = now + Limits.storesAreWanted }
     let reason =
       switch (isFirst, mayWait) {
       case (true, true): "no worker with a store is there yet, so that files can be left nowhere"

@@ -224,8 +224,15 @@ class Cluster:
 
         :raises RemoteError: if no worker takes them.
         """
-        if contents:
-            self._done(lambda use: self._contents.leave(contents, use))
+        if not contents:
+            return
+        wanted = threading.Event()
+        wanted.set()
+        try:
+            self._done(lambda use: self._contents.leave(contents, use, wanted.is_set))
+        finally:
+            # After Ctrl-C nobody waits for a worker.
+            wanted.clear()
 
     def save_file(self, file: OutputFile, path: str) -> None:
         """Writes a file that an operation has left; it appears there as a whole.

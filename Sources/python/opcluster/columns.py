@@ -28,7 +28,7 @@ def attempts(columns: words.Attempts) -> list[AttemptKey]:
     """The attempts of columns; without numbers each is the first."""
     numbers = columns.number
     found = columns.operations
-    if len(found.index_delta) == len(found.graph) == len(found.count) == found.count[0] == 1:
+    if len(found.index_delta) == len(found.graph) == len(found.count) == 1 == found.count[0]:
         # The usual case, without what iterates.
         number = numbers[0] if numbers else 1
         return [(found.graph[0], found.index_delta[0] % _MODULUS, number)]

@@ -167,12 +167,33 @@ class _Download:
         self.received, self.hashed = 0, hashlib.sha256()
 
 
+@dataclass(eq=False)
+class _Wish:
+    """What the thread of the contents is to do, and who hears of its end."""
+
+    work: Callable[[], bytes]
+    use: Use
+    is_wanted: Callable[[], bool]
+    begin: float = field(default_factory=time.monotonic)
+    # When to try again, if no worker was there.
+    due: float = 0.0
+    has_warned: bool = False
+
+
+class _NoWorkerYet(Exception):
+    """There is no worker to leave anything with, and it is to be tried again in some seconds."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
 class ContentExchange:
     """Reads and leaves contents one after the other, on a thread that begins with the first."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._wishes: queue.Queue[tuple[Callable[[], bytes], Use] | None] = queue.Queue()
+        self._wishes: queue.Queue[_Wish | None] = queue.Queue()
         self._is_closed = False
         self._thread: threading.Thread | None = None
         self._lock = threading.RLock()
@@ -217,14 +238,22 @@ class ContentExchange:
 
         self._add(find, use)
 
-    def leave(self, contents: Sequence[Content], use: Use) -> None:
+    def leave(
+        self, contents: Sequence[Content], use: Use, is_wanted: Callable[[], bool] = lambda: True
+    ) -> None:
         """Leaves contents with workers, except what one of them has already.
 
         `use` gets no bytes when all are there, or what went wrong, on the connection's thread.
-        """
-        self._add(lambda: self._leave_all(contents), use)
 
-    def _add(self, work: Callable[[], bytes], use: Use) -> None:
+        :param is_wanted: whether somebody still waits for it; asked in another thread, as long as
+            no worker is there.
+        """
+        self._add(lambda: self._leave_all(contents), use, is_wanted)
+
+    def _add(
+        self, work: Callable[[], bytes], use: Use, is_wanted: Callable[[], bool] = lambda: True
+    ) -> None:
+        wish = _Wish(work, use, is_wanted)
         with self._lock:
             if not self._is_closed:
                 if self._thread is None:
@@ -232,7 +261,7 @@ class ContentExchange:
                         target=self._run, name="opcluster-contents", daemon=True
                     )
                     self._thread.start()
-                self._wishes.put((work, use))
+                self._wishes.put(wish)
                 return
         use(ConnectionFailed("the connection was closed"))
 
@@ -244,17 +273,48 @@ class ContentExchange:
                 self._wishes.put(None)
 
     def _run(self) -> None:
-        while (wish := self._wishes.get()) is not None:
-            self._do(*wish)
+        # Those that wait for a worker; others are done meanwhile.
+        waiting: list[_Wish] = []
+        while True:
+            now = time.monotonic()
+            for wish in [wish for wish in waiting if wish.due <= now]:
+                waiting.remove(wish)
+                if self._do(wish):
+                    waiting.append(wish)
+            pause = max(min(wish.due for wish in waiting) - time.monotonic(), 0) if waiting else None
+            try:
+                next_wish = self._wishes.get(timeout=pause)
+            except queue.Empty:
+                continue
+            if next_wish is None:
+                break
+            if self._do(next_wish):
+                waiting.append(next_wish)
+        for wish in waiting:
+            self._tell(wish, ConnectionFailed("the connection was closed"))
         if self._context is not None:
             self._context.destroy(linger=0)
 
-    def _do(self, work: Callable[[], bytes], use: Use) -> None:
+    def _do(self, wish: _Wish) -> bool:
+        """Does what is wished; returns whether it has to wait for a worker."""
         found: bytes | BaseException
         try:
-            found = work()
+            if not wish.is_wanted():
+                raise ConnectionFailed("nobody waits for it any more")
+            found = wish.work()
+        except _NoWorkerYet as later:
+            wish.due = time.monotonic() + later.seconds
+            if not wish.has_warned and time.monotonic() > wish.begin + _WORKER_SECONDS:
+                wish.has_warned = True
+                _log.warning("%s; waiting for one", later)
+            return True
         except Exception as error:
             found = error
+        self._tell(wish, found)
+        return False
+
+    def _tell(self, wish: _Wish, found: bytes | BaseException) -> None:
+        use = wish.use
         try:
             self._connection.post(lambda: use(found))
         except OpClusterError as error:
@@ -295,11 +355,7 @@ class ContentExchange:
             except Refused as error:
                 if error.code == "WORKER_UNAVAILABLE" and error.retry_after:
                     # Operations would wait for a worker as well.
-                    if time.monotonic() >= end:
-                        end = float("inf")
-                        _log.warning("%s; waiting for one", error.message)
-                    self._pause(error.retry_after)
-                    continue
+                    raise _NoWorkerYet(error.message, error.retry_after) from error
                 if error.code == "WORKER_UNAVAILABLE" and time.monotonic() < end:
                     # A cluster that has just begun has no worker yet; one that has failed may be
                     # back.

@@ -70,7 +70,7 @@ class ExecutorCore:
         self.is_shut_down = False
         self._broken: str | None = None
         # Calls whose contents are on their way to stores.
-        self._leaving = 0
+        self._leaving: set[Call] = set()
         self.ended = threading.Event()
         # On the I/O thread alone.
         self._waiting: deque[Call] = deque()
@@ -154,11 +154,14 @@ class ExecutorCore:
             if self._broken is not None:
                 raise BrokenProcessPool(self._broken)
             if call.contents:
-                self._leaving += 1
+                self._leaving.add(call)
             else:
                 self._new.append(call)
         if call.contents:
-            self._contents.leave(call.contents, lambda found: self._left(call, found))
+            self._contents.leave(
+                call.contents, lambda found: self._left(call, found),
+                lambda: not future.cancelled(),
+            )
             return future
         with self.lock:
             if self._is_posted:
@@ -170,7 +173,7 @@ class ExecutorCore:
     def _left(self, call: Call, found: bytes | BaseException) -> None:
         """What a call reads lies in stores, or does not; on the I/O thread."""
         with self.lock:
-            self._leaving -= 1
+            self._leaving.discard(call)
         if isinstance(found, BaseException):
             if not call.future.done():
                 call.future.set_exception(found)
@@ -531,7 +534,9 @@ class ExecutorCore:
         self._take_new()
         if not cancel_futures:
             return
-        for call in (*self._waiting, *self._held):
+        with self.lock:
+            leaving = list(self._leaving)
+        for call in (*self._waiting, *self._held, *leaving):
             call.future._cancel_locally()
         for batch in (*self._batches.values(), *self._flying):
             futures = [call.future for call in batch.calls if call is not None]
@@ -553,7 +558,9 @@ class ExecutorCore:
 
     def _end_if_idle(self) -> None:
         self._waiting = deque(call for call in self._waiting if not call.future.cancelled())
-        if self._waiting or self._held or self._new or self._leaving:
+        with self.lock:
+            is_leaving = any(not call.future.cancelled() for call in self._leaving)
+        if self._waiting or self._held or self._new or is_leaving:
             return
         if self._batches or self._submitting:
             return

@@ -151,10 +151,11 @@ class Operation:
         """
         if self.place is not None:
             raise ValueError(f"'{self.name}' was submitted already")
-        for file in several(files):
+        names = several(files)
+        for file in names:
             check_file_name(file)
         self.dependencies += [(other, policy, by_index) for other in others]
-        self._needed += [(other, name, by_index) for other in others for name in several(files)]
+        self._needed += [(other, name, by_index) for other in others for name in names]
         return self
 
     def output(self, key: str) -> OutputText:

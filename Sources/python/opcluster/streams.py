@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 from typing import Final
 
 _STREAMS: Final = ((1, ".out"), (2, ".err"))
@@ -57,7 +58,8 @@ class Streams:
         os.dup2(self._null, 2)
         if not self._open:
             return
-        is_alone = not self._descendants.may_live()
+        # Another thread may have opened them again, by /dev/stdout or as a copy.
+        is_alone = threading.active_count() == 1 and not self._descendants.may_live()
         for number, suffix in _STREAMS:
             file = self._open.get(number)
             if file is None or is_alone and _is_empty(file):

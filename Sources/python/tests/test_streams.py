@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -66,6 +67,16 @@ def give_up(folder: Path, kind: str) -> None:
     streams.redirect("unused")
     if kind == "child":
         left = subprocess.Popen(["sleep", "60"]).pid
+    elif kind == "thread":
+        copy, stop = [os.dup(1), os.dup(2)], threading.Event()
+        thread = threading.Thread(target=stop.wait)
+        thread.start()
+        streams.restore()
+        assert modes(files) == [0] * 2
+        stop.set()
+        thread.join()
+        assert len(copy) == 2
+        return
     elif kind == "forked":
         left = os.fork()
         if left == 0:
@@ -95,7 +106,7 @@ def test_own_files_serve_again(tmp_path: Path) -> None:
     run(str(tmp_path))
 
 
-@pytest.mark.parametrize("kind", ["child", "orphan", "forked"])
+@pytest.mark.parametrize("kind", ["child", "orphan", "forked", "thread"])
 def test_own_files_that_a_process_has_open_are_given_up(tmp_path: Path, kind: str) -> None:
     run(str(tmp_path), kind)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,11 +24,13 @@ TIME = 90.0
 class Worker:
     """A worker's process; its name and its folder outlive it."""
 
-    def __init__(self, folder: Path, name: str, program_name: str = "opworker") -> None:
+    def __init__(
+        self, folder: Path, name: str, program_name: str = "opworker", more: Sequence[str] = ()
+    ) -> None:
         self._command = [
             program(program_name, PROGRAMS), "serve", "--coordinator", f"ipc://{folder}/worker",
             "--name", name, "--cpus", "2", "--scratch", f"{folder}/{name}", "--allow-root",
-            "--until-stdin-closes",
+            "--until-stdin-closes", *more,
         ]
         self.start()
 
@@ -65,8 +67,10 @@ class Machines:
         assert self._coordinator.stdout is not None
         self._coordinator.stdout.readline()
 
-    def start(self, name: str, program_name: str = "opworker") -> Worker:
-        self.workers.append(Worker(self.folder, name, program_name))
+    def start(
+        self, name: str, program_name: str = "opworker", more: Sequence[str] = ()
+    ) -> Worker:
+        self.workers.append(Worker(self.folder, name, program_name, more))
         return self.workers[-1]
 
     def close(self) -> None:
@@ -158,11 +162,38 @@ def test_files_wait_for_a_worker(machines: Machines, tmp_path: Path) -> None:
     command = Command('cat "$OP_INPUTS/text"', inputs={"text": str(source)})
     with Cluster(machines.address) as cluster, ThreadPoolExecutor(1) as pool:
         submitted = pool.submit(cluster.submit, command)
-        deadline = time.monotonic() + 60
-        while not cluster.ask(configuration=client_pb2.Nothing()).configuration.stores_are_wanted:
-            assert time.monotonic() < deadline and not submitted.done()
-            time.sleep(0.05)
+        await_wanted_stores(cluster)
         machines.start("w1")
         graph = submitted.result(60)
         assert graph.wait(60) == "SUCCEEDED"
         assert graph.handle(command).log() == "some text"
+
+
+def await_wanted_stores(cluster: Cluster) -> None:
+    deadline = time.monotonic() + 60
+    while not cluster.ask(configuration=client_pb2.Nothing()).configuration.stores_are_wanted:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_what_waits_for_a_worker_can_be_given_up(machines: Machines) -> None:
+    with ClusterExecutor(machines.address) as executor, Cluster(machines.address) as cluster:
+        waiting = executor.submit(len, bytearray(1 << 20))
+        await_wanted_stores(cluster)
+        executor.shutdown(cancel_futures=True)
+        assert waiting.cancelled()
+
+
+def test_stores_that_no_worker_has_are_not_waited_for(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opcluster.contents._WORKER_SECONDS", 0.5)
+    source = tmp_path / "text"
+    source.write_text("some text")
+    with Cluster(machines.address) as cluster, ThreadPoolExecutor(1) as pool:
+        submitted = pool.submit(cluster.submit, Command("true", inputs={"text": str(source)}))
+        await_wanted_stores(cluster)
+        time.sleep(1)
+        machines.start("w1", more=["--store", "0"])
+        with pytest.raises(RemoteError, match="no connected worker has a store"):
+            submitted.result(60)
