@@ -80,7 +80,7 @@ final class UploadPainter: Sendable {
   }
 
   private func line(_ now: Int64, width: Int) -> String {
-    if isWaiting.load(ordering: .relaxed) { return "\(what): \(Self.waiting)" }
+    if isWaiting.load(ordering: .relaxed) { return Self.waiting }
     let text = text(now)
     guard let bytes else { return "\(what): \(text)" }
     let room = max(0, min(40, width - displayWidth(text) - 4))
