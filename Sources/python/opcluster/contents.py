@@ -12,6 +12,7 @@ import stat
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -173,7 +174,8 @@ class _Wish:
 
     work: Callable[[], bytes]
     use: Use
-    is_wanted: Callable[[], bool]
+    is_wanted: Callable[[], bool] = lambda: True
+    is_leaving: bool = False
     begin: float = field(default_factory=time.monotonic)
     # When to try again, if no worker was there.
     due: float = 0.0
@@ -214,7 +216,7 @@ class ContentExchange:
             self._find(_Download(digest, size, file))
             return file.getvalue()
 
-        self._add(find, use)
+        self._add(_Wish(find, use))
 
     def save(self, digest: bytes, size: int, path: str, mode: int, use: Use) -> None:
         """Reads a content into a file, which takes its place as a whole; otherwise as `read`.
@@ -236,7 +238,7 @@ class ContentExchange:
                 raise
             return b""
 
-        self._add(find, use)
+        self._add(_Wish(find, use))
 
     def leave(
         self, contents: Sequence[Content], use: Use, is_wanted: Callable[[], bool] = lambda: True
@@ -248,12 +250,9 @@ class ContentExchange:
         :param is_wanted: whether somebody still waits for it; asked in another thread, as long as
             no worker is there.
         """
-        self._add(lambda: self._leave_all(contents), use, is_wanted)
+        self._add(_Wish(lambda: self._leave_all(contents), use, is_wanted, is_leaving=True))
 
-    def _add(
-        self, work: Callable[[], bytes], use: Use, is_wanted: Callable[[], bool] = lambda: True
-    ) -> None:
-        wish = _Wish(work, use, is_wanted)
+    def _add(self, wish: _Wish) -> None:
         with self._lock:
             if not self._is_closed:
                 if self._thread is None:
@@ -263,7 +262,7 @@ class ContentExchange:
                     self._thread.start()
                 self._wishes.put(wish)
                 return
-        use(ConnectionFailed("the connection was closed"))
+        wish.use(ConnectionFailed("the connection was closed"))
 
     def close(self) -> None:
         """Ends the thread; what it has not done fails."""
@@ -273,23 +272,22 @@ class ContentExchange:
                 self._wishes.put(None)
 
     def _run(self) -> None:
-        # Those that wait for a worker; others are done meanwhile.
-        waiting: list[_Wish] = []
+        # What is to be left and waits for a worker: the first one asks for all, and what is to be
+        # read goes before them.
+        waiting: deque[_Wish] = deque()
         while True:
-            now = time.monotonic()
-            for wish in [wish for wish in waiting if wish.due <= now]:
-                waiting.remove(wish)
-                if self._do(wish):
-                    waiting.append(wish)
-            pause = max(min(wish.due for wish in waiting) - time.monotonic(), 0) if waiting else None
+            pause = max(waiting[0].due - time.monotonic(), 0) if waiting else None
             try:
-                next_wish = self._wishes.get(timeout=pause)
+                wish = self._wishes.get(timeout=pause)
             except queue.Empty:
+                if self._do(waiting[0]):
+                    continue
+                waiting.popleft()
                 continue
-            if next_wish is None:
+            if wish is None:
                 break
-            if self._do(next_wish):
-                waiting.append(next_wish)
+            if waiting and wish.is_leaving or self._do(wish):
+                waiting.append(wish)
         for wish in waiting:
             self._tell(wish, ConnectionFailed("the connection was closed"))
         if self._context is not None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import re
+import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import pytest
 from opcluster import calls, columns, configuration, limits, references
 from opcluster.batches import Batch, Call, RemoteFunction, edges, gather, index_runs, valid_name
 from opcluster.configuration import Surroundings
+from opcluster.contents import ContentExchange, MemoryContent
 from opcluster.conversation import Requests, Subscription
 from opcluster.errors import BadResult, ConnectionFailed, OpClusterError, Refused
 from opcluster.events import decode
@@ -380,3 +384,28 @@ def test_a_request_that_is_too_large_is_refused_and_not_sent() -> None:
     requests.add(client.Request(submit=large), answers.append)
     assert len(requests) == 0 and requests.next(0.0) is None
     assert isinstance(answers[0], Refused) and answers[0].code == "LIMIT_EXCEEDED"
+
+
+def test_one_asks_for_all_that_wait_for_a_worker() -> None:
+    class Connection:
+        keys = None
+        asked = 0
+
+        def ask(self, **body: Any) -> None:
+            self.asked += 1
+            raise Refused("WORKER_UNAVAILABLE", "none is there", retry_after=0.05)
+
+        def post(self, body: Callable[[], None]) -> None:
+            body()
+
+    connection: Any = Connection()
+    exchange = ContentExchange(connection)
+    told: queue.Queue[bytes | BaseException] = queue.Queue()
+    for number in range(100):
+        exchange.leave([MemoryContent.of(bytes([number]))], told.put)
+    while connection.asked < 5:
+        time.sleep(0.01)
+    # 100 of them have not asked 100 times, and nobody was told anything yet.
+    assert connection.asked < 50 and told.empty()
+    exchange.close()
+    assert all(isinstance(told.get(timeout=30), ConnectionFailed) for _ in range(100))
