@@ -169,14 +169,15 @@ final class MapRun {
 
   // What others do
 
+  /// Subscribes at once, not when its task first runs: nobody would follow a graph that was
+  /// submitted before.
   private func listen() -> Task<Void, Never> {
-    Task { [connection, inbox] in
-      let subscription = EventSubscription(
-        number: 1, selection: Selection(graphs: .numbers([])), includesOwn: true)
+    let own = EventSubscription(
+      number: 1, selection: Selection(graphs: .numbers([])), includesOwn: true)
+    let batches = connection.events(own)
+    return Task { [inbox] in
       do {
-        for try await batch in connection.events(subscription) {
-          inbox.yield(.events(batch.events))
-        }
+        for try await batch in batches { inbox.yield(.events(batch.events)) }
       } catch {
         inbox.yield(.failed(error))
       }
