@@ -18,8 +18,8 @@ from opcluster.operation import Input, RunningOperation, current_operation, is_i
 if TYPE_CHECKING:
     from opcluster.cluster import Cluster, Graph, OperationHandle, Queue
     from opcluster.events import Event
-    from opcluster.files import OutputFile
     from opcluster.executor import ClusterExecutor, ClusterFuture
+    from opcluster.files import OutputFile
     from opcluster.operations import (
         INDEX,
         Call,

@@ -13,8 +13,8 @@ from opcluster.contents import FileContent
 from opcluster.relative_paths import check_file_name, check_relative_path
 from opcluster.v1 import submission_pb2 as words
 
-#: By its name what an operation is given: a file, all files of a folder, those that match a pattern,
-#: or files by their paths in the folder of this name.
+#: By its name what an operation is given: a file, all files of a folder, those that match a
+#: pattern, or files by their paths in the folder of this name.
 Inputs = Mapping[str, str | os.PathLike[str] | Mapping[str, str]]
 
 #: In place of a dependency: the file is the submitter's. No operation has this name.
@@ -129,7 +129,8 @@ def _search(place: str) -> Iterable[tuple[str, str]]:
             raise FileNotFoundError(f"there is no '{place}'")
         for match in matches:
             name = os.path.basename(match)
-            yield from ((f"{name}/{path}" if path else name, file) for path, file in trees.files(match))
+            for path, file in trees.files(match):
+                yield (f"{name}/{path}" if path else name, file)
         return
     found = list(trees.files(place))
     if not found:

@@ -50,7 +50,7 @@ class ClusterFuture(Future[T]):
 
     @property
     def _token(self) -> bytes:
-        """What stands for it in pickles. Few need one, and making it lets other threads go first."""
+        """What stands for it in pickles: made late, since few need one."""
         with self._condition:
             if not self._made_token:
                 self._made_token = os.urandom(references.TOKEN_BYTES)

@@ -480,8 +480,8 @@ def submission(
         taken_by_others = {names(other) for other, _, _ in operation._needed}
         if both := taken_by_others & {file.name for file in operation._read}:
             raise ValueError(
-                f"'{operation.name}' is given '{min(both)}' and reads files of an operation of this "
-                "name; give it by another one"
+                f"'{operation.name}' is given '{min(both)}' and reads files of an operation of "
+                "this name; give it by another one"
             )
         template.input_files.extend(
             words.InputFile(

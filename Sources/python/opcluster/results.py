@@ -69,7 +69,8 @@ def reason(row: client.OperationRow) -> str:
                 return row.reason.text or "somebody asked for it"
             case words.CancelReason.KIND_DEPENDENCY:
                 other = row.reason.dependency
-                return f"operation {other.graph}/{other.index}, on which it depends, did not succeed"
+                place = f"{other.graph}/{other.index}"
+                return f"operation {place}, on which it depends, did not succeed"
             case words.CancelReason.KIND_FAILURE_POLICY:
                 return "another operation of its graph failed"
     results = row.result

@@ -10,6 +10,7 @@ of the workflow: what jobs read and leave travels (`job_files`).
 import os
 import re
 import shlex
+import sys
 import threading
 import time
 import uuid
@@ -18,11 +19,23 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from snakemake_interface_common.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
+from snakemake_interface_executor_plugins.settings import (
+    CommonSettings,
+    ExecutorSettingsBase,
+    SharedFSUsage,
+)
+
 from opcluster import (
     Cluster,
     Command,
     OpClusterError,
+    Operation,
     OperationHandle,
+    PythonFunction,
     RemoteError,
     columns,
     events,
@@ -34,16 +47,7 @@ from opcluster.errors import ConnectionFailed, Refused
 from opcluster.operations import PriorityName
 from opcluster.v1 import client_pb2 as client
 from opcluster.v1 import submission_pb2 as words
-from snakemake_interface_common.exceptions import WorkflowError
-from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
-from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
-from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
-from snakemake_interface_executor_plugins.settings import (
-    CommonSettings,
-    ExecutorSettingsBase,
-    SharedFSUsage,
-)
-
+from snakemake_executor_plugin_opcluster import warm_start
 from snakemake_executor_plugin_opcluster.job_files import JobFiles, Trouble
 
 #: Times that a submission is repeated while nobody answers; each takes a minute or two.
@@ -56,6 +60,8 @@ _FULL_LOOK = 60.0
 _FEW = 16
 #: Bytes that the Snakemake takes which runs a job: its rule's `mem_mb` does not count them.
 _OWN_MEMORY = 200_000_000
+#: The function that runs jobs in processes that have Snakemake already.
+_WARM_START = "snakemake_executor_plugin_opcluster.warm_start:run"
 #: What a job needs of our environment; an operation's own is clean.
 _LANGUAGE = ("LANG", "LC_ALL")
 _USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -116,6 +122,15 @@ class ExecutorSettings(ExecutorSettingsBase):  # type: ignore[misc]
             "required": False,
         },
     )
+    cold_start: bool = field(
+        default=False,
+        metadata={
+            "help": "Start Snakemake anew for each job, instead of from a process that workers "
+            "keep with all that it imports.",
+            "env_var": False,
+            "required": False,
+        },
+    )
 
 
 common_settings = CommonSettings(
@@ -150,6 +165,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
         self._ends = _Ends(self._cluster)
         # Users find what one run has submitted by it.
         self._run = uuid.uuid4().hex[:12]
+        self._starts_cold = bool(settings.cold_start)
         self._logs = os.path.abspath(".snakemake/opcluster_logs")
         os.makedirs(self._logs, exist_ok=True)
         shared = self.workflow.storage_settings.shared_fs_usage
@@ -185,18 +201,18 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
             self._run_some(jobs[begin : begin + most])
 
     def _run_some(self, jobs: list[JobExecutorInterface]) -> None:
-        ready: list[tuple[JobExecutorInterface, Command, str]] = []
+        ready: list[tuple[JobExecutorInterface, Operation, str]] = []
         for job in jobs:
             self.run_job_pre(job)
             try:
-                ready.append((job, *self._command(job)))
+                ready.append((job, *self._operation(job)))
             except (Trouble, OSError) as error:
                 self.report_job_error(
                     SubmittedJobInfo(job), msg=f"OpCluster: its files cannot travel: {error}. "
                 )
         if not ready:
             return
-        graph = self._submit([command for _, command, _ in ready])
+        graph = self._submit([operation for _, operation, _ in ready])
         if self._files is not None:
             self._files.submitted()
         with self._places_lock:
@@ -210,13 +226,13 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
                 )
             )
 
-    def _submit(self, commands: Sequence[Command]) -> Graph:
+    def _submit(self, operations: Sequence[Operation]) -> Graph:
         """Submits them, and again under the same key while nobody answers: never twice."""
         key = uuid.uuid4().hex
         labels = {"snakemake_run": self._run}
         for attempt in range(_TRIES):
             try:
-                graph = self._queue.submit(*commands, name="snakemake", key=key, labels=labels)
+                graph = self._queue.submit(*operations, name="snakemake", key=key, labels=labels)
                 self._ends.follow(graph.number)
                 return graph
             except (ConnectionFailed, TimeoutError) as error:
@@ -238,7 +254,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
         """Submits a job alone."""
         self.run_jobs([job])
 
-    def _command(self, job: JobExecutorInterface) -> tuple[Command, str]:
+    def _operation(self, job: JobExecutorInterface) -> tuple[Operation, str]:
         """The operation of a job, and the file of its log.
 
         :raises Trouble: if its files cannot travel.
@@ -248,29 +264,56 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
         unique = uuid.uuid4().hex[:8]
         log = os.path.join(self._logs, f"{_file_name(job.name)}-{job.jobid}-{unique}.log")
         resources = job.resources
-        if self._files is None:
-            text = f"exec > {shlex.quote(log)} 2>&1\n{self.format_job_exec(job)}\n"
-            place: dict[str, Any] = {"folder": os.getcwd()}
-        else:
-            text, inputs = self._files.prepare(job, self.format_job_exec(job))
-            place = {
-                "folder": "", "inputs": inputs, "output_files": self._files.output_files,
-            }
-        command = Command(
-            text,
-            name=job.name,
-            environment=self._environment(),
-            **place,
-            cpus=float(_number(resources.get("_cores", job.threads)) or 1),
-            memory=_memory(_number(resources.get("mem_mb"))),
-            gpus=float(_number(resources.get("gpus", resources.get("gpu")))),
-            timeout=_number(resources.get("runtime")) * 60 or None,
-            resources=_amounts(resources.get("opcluster_resources")),
-            requirements=_requirements(resources.get("opcluster_require")),
-            priority=_priority(job.priority),
-            labels={"snakemake_job": str(job.jobid)},
-        )
-        return command, log
+        settings: dict[str, Any] = {
+            "name": job.name,
+            "cpus": float(_number(resources.get("_cores", job.threads)) or 1),
+            "memory": _memory(_number(resources.get("mem_mb"))),
+            "gpus": float(_number(resources.get("gpus", resources.get("gpu")))),
+            "timeout": _number(resources.get("runtime")) * 60 or None,
+            "resources": _amounts(resources.get("opcluster_resources")),
+            "requirements": _requirements(resources.get("opcluster_require")),
+            "priority": _priority(job.priority),
+            "labels": {"snakemake_job": str(job.jobid)},
+        }
+        command = self.format_job_exec(job)
+        if self._files is not None:
+            text, inputs = self._files.prepare(job, command)
+            return Command(
+                text, environment=self._environment(), folder="", inputs=inputs,
+                output_files=self._files.output_files, **settings,
+            ), log
+        return self._warm(command, log, settings) or Command(
+            f"exec > {shlex.quote(log)} 2>&1\n{command}\n", environment=self._environment(),
+            folder=os.getcwd(), **settings,
+        ), log
+
+    def _warm(self, command: str, log: str, settings: dict[str, Any]) -> Operation | None:
+        """The operation of a job whose Snakemake is forked; None: it has to be started anew."""
+        environment = self._environment()
+        # What an interpreter has of these it has from its start.
+        is_usual = "PYTHONPATH" not in environment and sys.getfilesystemencoding() == "utf-8"
+        if self._starts_cold or not self._has_shared_software or not is_usual:
+            return None
+        python = self.get_python_executable()
+        words = warm_start.arguments(command, python)
+        if words is None:
+            return None
+        job = {
+            "arguments": words,
+            "folder": os.getcwd(),
+            "environment": {
+                **environment,
+                "OP_CPUS": f"{settings['cpus']:g}",
+                "OP_MEMORY_BYTES": str(settings["memory"]),
+                "OP_QUEUE": self._queue.name or "default",
+            },
+            "log": log,
+        }
+        try:
+            return PythonFunction(_WARM_START, job, python=python, import_paths=(), **settings)
+        except ValueError:
+            # More than one message takes.
+            return None
 
     def _environment(self) -> dict[str, str]:
         """The variables that a job is given: only those of the language where its worker has
@@ -559,10 +602,13 @@ def _reason(row: client.OperationRow, shown: str | None) -> str:
     result = row.result
     cause = result.cause[0] if result.cause else words.FAILURE_CAUSE_NONE
     said = result.diagnostic[0] if result.diagnostic else ""
+    _, is_of_job, words_of_job = said.partition("warm_start.JobFailed: ")
     if cause in _CAUSES:
         reason = _CAUSES[cause]
     elif result.signal and result.signal[0]:
         reason = f"it was ended by signal {result.signal[0]}"
+    elif is_of_job:
+        reason, said = words_of_job.partition(";")[0], ""
     elif result.exit_status and result.exit_status[0]:
         reason = f"it ended with status {result.exit_status[0]}"
     else:

@@ -2,7 +2,8 @@
 
 A job runs in a folder of its own. What it reads travels there: the sources of the workflow in an
 archive, its inputs as they are, which the workers keep by their digests, so that nothing is sent
-twice. What it leaves is brought back into the folder of the workflow. `job_folder` is the other end.
+twice. What it leaves is brought back into the folder of the workflow. `job_folder` is the
+other end.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
-from opcluster import Cluster, OperationHandle, OutputFile
-from opcluster.files import Inputs
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 from snakemake_interface_executor_plugins.workflow import WorkflowExecutorInterface
 
+from opcluster import Cluster, OperationHandle, OutputFile
+from opcluster.files import Inputs
 from snakemake_executor_plugin_opcluster import job_folder
 from snakemake_executor_plugin_opcluster.job_folder import Trouble
 

@@ -42,7 +42,8 @@ def must_be_packed(paths: list[str]) -> bool:
 def tree(path: str) -> tuple[list[str], list[str]]:
     """The files below a path, and folders that have nothing in them; links are followed.
 
-    :raises Trouble: for a link to nothing or around in a circle, and what is neither file nor folder.
+    :raises Trouble: for a link to nothing or around in a circle, and what is neither file nor
+        folder.
     :raises OSError: if a folder cannot be read.
     """
     files: list[str] = []

@@ -24,8 +24,8 @@ from opcluster import (
     PythonFunction,
     Refused,
     RemoteError,
+    operations,
 )
-from opcluster import operations
 from opcluster.local_cluster import LocalCluster
 from opcluster.v1 import submission_pb2 as words
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import zmq
+from conftest import new_cluster
 
 from opcluster import (
     INDEX,
@@ -24,7 +25,6 @@ from opcluster import (
     RemoteError,
     current_operation,
 )
-from conftest import new_cluster
 from opcluster.contents import FileContent, MemoryContent
 from opcluster.files import FileReader, OutputFile, output_files
 from opcluster.interpreter import LeftFiles

@@ -307,11 +307,12 @@ def test_reports_of_one_kind_do_not_mix() -> None:
     def told(encoded: bytes) -> worker_pb2.WorkerReport:
         return worker_pb2.WorkerMessage.FromString(encoded).report
 
+    failed = interpreter.failure(words.FAILURE_CAUSE_FAILED, "x")
     made = [
         told(reports.finished((3, 7, 2), b"output", 1_000, 5)),
         told(reports.finished((2**32 - 1, 2**32 - 1, 1), b"", 2_000, 0)),
         told(reports.finished((4, 1, 9), b"other", 3_000, 1)),
-        told(reports.finished((4, 2, 1), interpreter.failure(words.FAILURE_CAUSE_FAILED, "x"), 5, 6)),
+        told(reports.finished((4, 2, 1), failed, 5, 6)),
         told(reports.progress((4, 3, 1), 0.5, "half")),
         told(reports.finished((4, 4, 1), b"", 7, 8)),
     ]

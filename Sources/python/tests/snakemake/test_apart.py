@@ -16,9 +16,8 @@ import pytest
 
 snakemake_tests = pytest.importorskip("snakemake.common.tests")
 
-from snakemake_executor_plugin_opcluster import ExecutorSettings  # noqa: E402
-
 from opcluster import Cluster, selections  # noqa: E402
+from snakemake_executor_plugin_opcluster import ExecutorSettings  # noqa: E402
 
 _CAN_HIDE = subprocess.run(
     ["unshare", "--map-root-user", "--mount", "true"], capture_output=True, check=False
@@ -281,7 +280,8 @@ def test_results_on_another_disk(hidden: Path, cluster: ApartCluster) -> None:
         ended = run(
             hidden, cluster,
             'rule all:\n    output: "results/deep/out", directory("results/all")\n'
-            '    shell: "echo out > results/deep/out; mkdir -p results/all; echo 1 > results/all/1"\n',
+            '    shell: "echo out > results/deep/out;'
+            ' mkdir -p results/all; echo 1 > results/all/1"\n',
         )
         assert ended.returncode == 0, ended.stderr
         assert (Path(other) / "deep/out").read_text() == "out\n"
@@ -372,7 +372,8 @@ def test_pipes_of_groups_and_protected_folders(hidden: Path, cluster: ApartClust
     ended = run(
         hidden, cluster,
         'rule all:\n    input: "end", "kept"\n'
-        'rule first:\n    output: pipe("p")\n    group: "both"\n    shell: "echo piped > {output}"\n'
+        'rule first:\n    output: pipe("p")\n    group: "both"\n'
+        '    shell: "echo piped > {output}"\n'
         'rule second:\n    input: "p"\n    output: "end"\n    group: "both"\n'
         '    shell: "cat {input} > {output}"\n'
         'rule keep:\n    output: protected(directory("kept"))\n'
@@ -392,7 +393,8 @@ def test_links_that_git_knows(hidden: Path, cluster: ApartCluster) -> None:
     git(hidden, "data", "elsewhere", ".gitignore")
     ended = run(
         hidden, cluster,
-        'rule all:\n    input: "data/file"\n    output: "out"\n    shell: "cat {input} > {output}"\n',
+        'rule all:\n    input: "data/file"\n    output: "out"\n'
+        '    shell: "cat {input} > {output}"\n',
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert (hidden / "out").read_text() == "v2\n"

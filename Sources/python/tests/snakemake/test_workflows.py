@@ -1,5 +1,6 @@
 """Snakemake's own tests of executors, and what they do not ask: failures, retries, resources, a
-coordinator that dies, and Ctrl-C. Needs ``opcoord`` and ``opworker`` in PATH, or a cluster that `opbatch` would find."""
+coordinator that dies, and Ctrl-C. Needs ``opcoord`` and ``opworker`` in PATH, or a cluster that
+`opbatch` would find."""
 
 from __future__ import annotations
 

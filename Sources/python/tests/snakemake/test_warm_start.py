@@ -1,0 +1,197 @@
+"""Jobs whose Snakemake is a fork of a process that has imported it: that they are as jobs in
+processes of their own. Needs ``opcoord`` and ``opworker`` in PATH."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("snakemake.common.tests")
+
+from snakemake_executor_plugin_opcluster.warm_start import arguments  # noqa: E402
+
+#: Tells the process above a job's shell: its words, its parent, its environment, folder and group.
+_LOOK = r"""
+import json, os, sys
+up = os.getppid()
+while True:
+    words = open(f"/proc/{up}/cmdline").read().split("\0")
+    if any("python" in word for word in words[:1]): break
+    up = int(open(f"/proc/{up}/stat").read().rpartition(")")[2].split()[1])
+status = open(f"/proc/{up}/stat").read().rpartition(")")[2].split()
+print(json.dumps({
+    "words": words, "parent": int(status[1]), "folder": os.getcwd(),
+    "group": int(status[2]) == up, "environment": dict(os.environ),
+}))
+"""
+
+
+def run(
+    folder: Path, snakefile: str, *options: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a workflow to its end."""
+    (folder / "Snakefile").write_text(snakefile)
+    (folder / "look.py").write_text(_LOOK)
+    return subprocess.run(
+        [sys.executable, "-m", "snakemake", "--executor", "opcluster", "--jobs", "1", *options],
+        cwd=folder, text=True, capture_output=True, timeout=300, check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def looks(folder: Path, *options: str, **environment: str) -> list[dict[str, Any]]:
+    """What three jobs see, one after the other."""
+    import json
+
+    ended = run(
+        folder,
+        'rule all:\n    input: expand("{n}.json", n=range(3))\n'
+        'rule one:\n    output: "{n}.json"\n'
+        f'    shell: "{sys.executable} look.py > {{output}}"\n',
+        *options, **environment,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return [json.loads((folder / f"{n}.json").read_text()) for n in range(3)]
+
+
+def test_jobs_are_forks_of_one_process(tmp_path: Path) -> None:
+    found = looks(tmp_path, OF_THE_USER="unseen", VIRTUAL_ENV="/a venv")
+    assert all("opcluster.interpreter" in look["words"] for look in found)
+    assert len({look["parent"] for look in found}) == 1
+    assert all(look["group"] for look in found)
+    assert all(look["folder"] == str(tmp_path) for look in found)
+    environments = [look["environment"] for look in found]
+    for seen in environments:
+        assert isinstance(seen, dict)
+        # As a command has it: of ours only what a job needs, and what tells it who it is.
+        assert "OF_THE_USER" not in seen and seen["VIRTUAL_ENV"] == "/a venv"
+        assert (seen["OP_CPUS"], seen["OP_QUEUE"], seen["OP_ATTEMPT"]) == ("1", "default", "1")
+        assert seen["OP_NAME"] == "one" and seen["OP_SCRATCH"] == seen["TMPDIR"]
+        assert not os.path.exists(str(seen["OP_SCRATCH"]))
+    assert len({(seen["OP_GRAPH"], seen["OP_SCRATCH"]) for seen in environments}) == 3
+
+
+@pytest.mark.parametrize("is_asked_for", [True, False])
+def test_jobs_start_cold(tmp_path: Path, is_asked_for: bool) -> None:
+    # Modules that only a new interpreter would find first.
+    found = (
+        looks(tmp_path, "--opcluster-cold-start")
+        if is_asked_for else looks(tmp_path, PYTHONPATH=str(tmp_path))
+    )
+    assert all("snakemake" in look["words"] for look in found)
+    assert len({look["parent"] for look in found}) == 3
+
+
+def test_what_was_installed_meanwhile_is_used(tmp_path: Path) -> None:
+    import snakemake
+
+    packages = Path(snakemake.__file__).parent.parent
+    new = packages / "opcluster_test_of_warm_starts"
+    try:
+        ended = run(
+            tmp_path,
+            'rule all:\n    input: "b.json"\n'
+            f'rule a:\n    output: "a"\n    shell: "mkdir {new}; touch {{output}}"\n'
+            'rule b:\n    input: "a"\n    output: "b.json"\n'
+            f'    shell: "{sys.executable} look.py > {{output}}"\n',
+        )
+    finally:
+        if new.exists():
+            new.rmdir()
+    assert ended.returncode == 0, ended.stderr
+    text = (tmp_path / "b.json").read_text()
+    assert '"snakemake"' in text and "opcluster.interpreter" not in text
+
+
+def test_what_a_job_leaves_running_ends_with_it(tmp_path: Path) -> None:
+    ended = run(
+        tmp_path,
+        'rule all:\n    input: "b"\n'
+        'rule a:\n    output: "a"\n'
+        "    shell: \"setsid sh -c 'echo $$ > pid; exec sleep 986' < /dev/null > /dev/null 2>&1 &"
+        ' while ! test -s pid; do sleep 0.1; done; touch {output}"\n'
+        'rule b:\n    input: "a"\n    output: "b"\n'
+        '    shell: "! kill -0 $(cat pid) 2> /dev/null && touch {output}"\n',
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_job_that_is_killed_says_so_and_the_next_one_runs(tmp_path: Path) -> None:
+    ended = run(
+        tmp_path,
+        'rule all:\n    input: "a"\n'
+        'rule a:\n    output: "a"\n    retries: 1\n'
+        "    shell: \"test -e tried && touch {output} && exit; touch tried; "
+        "kill -KILL $(ps -o ppid= -p $$)\"\n",
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "it was ended by signal 9" in ended.stderr
+
+
+@pytest.mark.parametrize("module", ["random", "numpy.random"])
+def test_random_numbers_are_not_those_of_other_jobs(tmp_path: Path, module: str) -> None:
+    pytest.importorskip(module)
+    ended = run(
+        tmp_path,
+        'rule all:\n    input: expand("{n}", n=range(3))\n'
+        f'rule one:\n    output: "{{n}}"\n    run:\n        import {module}\n'
+        f'        open(output[0], "w").write(str({module}.random()))\n',
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert len({(tmp_path / str(n)).read_text() for n in range(3)}) == 3
+
+
+def test_a_status_is_told(tmp_path: Path) -> None:
+    ended = run(tmp_path, 'rule all:\n    output: "x"\n    shell: "exit 3"\n')
+    assert ended.returncode == 1
+    assert "it ended with status 1. " in ended.stderr
+
+
+def test_a_cancelled_job_may_clean_up(tmp_path: Path) -> None:
+    (tmp_path / "Snakefile").write_text(
+        'rule all:\n    output: "x"\n'
+        "    shell: \"trap 'touch cleaned; exit 1' TERM; touch began;"
+        ' while true; do sleep 0.1; done"\n'
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--executor", "opcluster", "--jobs", "1"],
+        cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )
+    end = time.monotonic() + 60
+    while not (tmp_path / "began").exists():
+        assert time.monotonic() < end, "it never began"
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    assert (tmp_path / "cleaned").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("/p -m snakemake --cores 'a b' x=1", ["--cores", "a b", "x=1"]),
+        ("/p -m snakemake  a/'b'c base64//L+a=", ["a/bc", "base64//L+a="]),
+        ("cd x && /p -m snakemake", None),
+        ("A=1 /p -m snakemake", None),
+        ("/q -m snakemake", None),
+        ("/p -m snakemake $HOME", None),
+        ("/p -m snakemake ~/x", None),
+        ("/p -m snakemake *", None),
+        ("/p -m snakemake 'it", None),
+        ('/p -m snakemake "x"', None),
+        ("/p -m snakemake a\nb", None),
+        ("/p -m snakemake a\\ b", None),
+        ("", None),
+    ],
+)
+def test_only_what_a_shell_takes_as_it_stands_is_read(
+    command: str, words: list[str] | None
+) -> None:
+    assert arguments(command, "/p") == words
