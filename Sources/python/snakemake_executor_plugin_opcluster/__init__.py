@@ -53,7 +53,7 @@ from snakemake_executor_plugin_opcluster.job_files import JobFiles, Trouble
 #: Times that a submission is repeated while nobody answers; each takes a minute or two.
 _TRIES = 10
 #: Seconds between two questions for the states of all jobs.
-_PAUSE = 0.5
+_PAUSE = 0.2
 #: Seconds after which all states are asked for, whatever was told.
 _FULL_LOOK = 60.0
 #: Rows of one graph that are asked for one by one; more are asked for together.
