@@ -19,7 +19,7 @@ OURS = "opbatch map --env PATH"
 
 def run(command, folder, given=b"", environment=None):
     done = subprocess.run(
-        command, cwd=folder, input=given, capture_output=True, timeout=120,
+        command, cwd=folder, input=given, capture_output=True, timeout=600,
         env={**os.environ, **(environment or {})}, executable="/bin/bash", shell=True)
     return done.returncode, done.stdout, done.stderr
 
@@ -159,6 +159,9 @@ def examples():
                 # How many jobs are filled differs, and so does how many of them fail.
                 if re.search(r" -\w*[mX]", command):
                     status = min(status, 1)
+                # parallel counts what its skip() leaves out as failed.
+                if "skip()" in theirs:
+                    status = 0
                 results.append((status, lines, tree(folder)))
                 last = error
         if results[0] != results[1]:

@@ -92,7 +92,8 @@ def run(job: Mapping[str, Any]) -> None:
         _terminate(process)
         raise
     finally:
-        _kill_the_rest()
+        with operation.deferring_cancellation():
+            _kill_the_rest()
     status = process.exitcode or 0
     if status < 0:
         # The worker looks at how this process ends, and knows whether that was for its memory.
@@ -150,7 +151,7 @@ def _become(job: Mapping[str, Any], operation: RunningOperation) -> None:
         # Python's own generator is another one in each fork.
         sys.modules["numpy.random"].seed()
     # As of a module that is run: what lies beside the workflow is found.
-    sys.path[0] = job["folder"]
+    sys.path.insert(0, job["folder"])
     sys.argv = ["snakemake", *words]
     from snakemake.cli import main
 
