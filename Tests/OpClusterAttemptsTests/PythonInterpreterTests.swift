@@ -16,6 +16,9 @@ import Testing
     #expect(
       try interpreter(#"{"pickle":"gA==","interpreter":"/opt/python"}"#).executable
         == "/opt/python")
+    #expect(try interpreter(#"{"function":"m:f","pool":"a"}"#).pool == "a")
+    #expect(
+      try interpreter(#"{"function":"m:f","pool":"a"}"#) != interpreter(#"{"function":"m:f"}"#))
     #expect(
       try interpreter(#"{"function":"m:f","venv":"/opt/e"}"#).executable == "/opt/e/bin/python")
   }
@@ -55,6 +58,9 @@ import Testing
     let long = "/" + String(repeating: "x", count: Limits.interpreterPathBytes)
     #expect(throws: AttemptProblem.self) {
       try interpreter(#"{"function":"m:f","interpreter":"\#(long)"}"#)
+    }
+    #expect(throws: AttemptProblem.self) {
+      try interpreter(#"{"function":"m:f","pool":"\#(long)"}"#)
     }
   }
 

@@ -32,6 +32,10 @@ private final class PythonWorker {
     #"{"function":"\#(function)","interpreter":"\#(interpreter ?? self.interpreter)"}"#
   }
 
+  func object(pool: Int) -> String {
+    #"{"function":"m:f","interpreter":"\#(interpreter)","pool":"p\#(pool)"}"#
+  }
+
   /// What an operation of a template sees; templates have one graph, so they differ by number.
   func call(
     template: UInt32 = 0, _ payload: String? = nil, argument: String = ""
@@ -84,6 +88,23 @@ private final class PythonWorker {
     let other = try python.words(template: 1, python.object("m:g"))
     #expect(other[0] == first[0])
     #expect(other[1...2] == ["2", python.object("m:g")])
+  }
+
+  /// Functions of one pool share a process. However many pools there are, few processes wait for
+  /// further functions: those that ran one last.
+  @Test func poolsHaveProcessesOfTheirOwn() throws {
+    let python = try PythonWorker()
+    func process(_ pool: Int) throws -> String {
+      try python.words(template: UInt32(pool), python.object(pool: pool))[0]
+    }
+    let kept = ChildPool.idleOfOtherKinds
+    let processes = try (0..<kept + 3).map(process)
+    #expect(Set(processes).count == processes.count)
+    for pool in 3..<kept + 3 { #expect(try process(pool) == processes[pool]) }
+    for ended in try processes.prefix(3).map({ try #require(Int32($0)) }) {
+      try python.coordinator.until("its end") { kill(ended, 0) != 0 }
+    }
+    #expect(try process(0) != processes[0])
   }
 
   /// An element's own object names the interpreter, and takes nothing from those that have none.

@@ -15,6 +15,9 @@ struct PythonInterpreter: Hashable, Sendable {
   let executable: String
   /// The folder of its virtual environment; nil: it has none of its own.
   let virtualEnvironment: String?
+  /// Whose processes it has: functions of one pool share them, and with no others. nil: those of
+  /// all functions that name none.
+  let pool: String?
 
   /// The interpreter where none is named.
   private static let usual = "python3"
@@ -25,6 +28,7 @@ struct PythonInterpreter: Hashable, Sendable {
     var venv: String?
     var function: String?
     var pickle: String?
+    var pool: String?
   }
 
   /// Reads an argument of the type ``OperationType/python``: an object in JSON.
@@ -40,6 +44,10 @@ struct PythonInterpreter: Hashable, Sendable {
     guard read.interpreter == nil || read.venv == nil else {
       throw Self.problem("it has 'interpreter' and 'venv'; keep one of them")
     }
+    guard read.pool?.utf8.count ?? 0 <= Limits.nameBytes else {
+      throw Self.problem("its 'pool' is a name of at most \(Limits.nameBytes) bytes")
+    }
+    pool = read.pool
     if let venv = read.venv {
       try Self.check(venv, "venv", mayBeName: false)
       virtualEnvironment = venv

@@ -84,6 +84,9 @@ final class ChildPool {
   private let idleTime: Span
   /// Maximum number of idle children; more end at once.
   static let idleLimit = 64
+  /// Maximum number of idle children that a fresh one of another kind leaves alone: there may be as
+  /// many kinds as amounts of memory, and each child keeps what it has imported.
+  static let idleOfOtherKinds = 8
   /// Tokens of children begin here; commands count from 1.
   private static let firstToken: UInt64 = 1 << 62
   /// The wait before a further try to send.
@@ -240,6 +243,7 @@ final class ChildPool {
       }
       return child
     }
+    makeRoom()
     let (near, far) = try FrameChannel.pair()
     newestToken += 1
     let tasks = try scratch.makeTasksFolder(of: account)
@@ -268,6 +272,14 @@ final class ChildPool {
     let child = Child(reference, near, kind, streams)
     children[newestToken] = child
     return child
+  }
+
+  /// Ends the child that is idle longest, if many are: a fresh one is about to begin, so that none
+  /// of them is of its kind. Costs the children.
+  private func makeRoom() {
+    let idle = children.values.filter { $0.part == nil && !$0.isCondemned }
+    guard idle.count >= Self.idleOfOtherKinds else { return }
+    if let oldest = idle.min(by: { $0.idleSince < $1.idleSince }) { condemn(oldest) }
   }
 
   /// The worker's environment, with the attempt's gpus.

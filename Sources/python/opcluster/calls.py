@@ -59,6 +59,7 @@ def payload(
     arguments: list[Any] | None = None,
     keywords: Mapping[str, Any] | None = None,
     paths: tuple[str, ...] = (),
+    pool: str | None = None,
 ) -> bytes:
     """The payload of a template: a JSON object.
 
@@ -81,6 +82,8 @@ def payload(
         value["keywords"] = dict(keywords)
     if paths:
         value["paths"] = list(paths)
+    if pool is not None:
+        value["pool"] = pool
     encoded = json.dumps(value, separators=(",", ":")).encode()
     if len(encoded) > limits.PAYLOAD_BYTES:
         raise ValueError(

@@ -310,6 +310,7 @@ class PythonFunction(Operation):
         python: str | None = sys.executable,
         venv: str | None = None,
         import_paths: Sequence[str] | None = None,
+        pool: str | None = None,
         inputs: Inputs | None = None,
         **settings: Any,
     ) -> None:
@@ -320,6 +321,8 @@ class PythonFunction(Operation):
         :param import_paths: folders in which workers find modules besides; None: those of
             ``sys.path``.
         :param python: the workers' interpreter; `venv`: the folder of a virtual environment.
+        :param pool: functions of one pool share interpreters, and with no others; None: those of
+            all that name none. A name of at most 128 bytes.
         :param inputs: files of this program that it reads by `RunningOperation.input_file`, by
             their names there; otherwise as of a `Command`.
         :raises ValueError: if it, or one of the arguments, is too large.
@@ -346,6 +349,7 @@ class PythonFunction(Operation):
             arguments=list(arguments) if is_named else None,
             keywords=keywords if is_named else None,
             paths=own_import_paths() if import_paths is None else tuple(import_paths),
+            pool=pool,
         )
         if found is None and not is_named and (arguments or keywords):
             self._elements = [_argument(arguments, keywords)]

@@ -59,7 +59,7 @@ _FULL_LOOK = 60.0
 #: Rows of one graph that are asked for one by one; more are asked for together.
 _FEW = 16
 #: Bytes that the Snakemake takes which runs a job: its rule's `mem_mb` does not count them.
-_OWN_MEMORY = 200_000_000
+_OWN_MEMORY = 250_000_000
 #: The function that runs jobs in processes that have Snakemake already.
 _WARM_START = "snakemake_executor_plugin_opcluster.warm_start:run"
 #: What a job needs of our environment; an operation's own is clean.
@@ -296,7 +296,8 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
             return None
         python = self.get_python_executable()
         words = warm_start.arguments(command, python)
-        if words is None:
+        # The shell of a job finds a name in our PATH; a worker, in its own.
+        if words is None or not os.path.isabs(python):
             return None
         job = {
             "arguments": words,
@@ -310,7 +311,9 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
             "log": log,
         }
         try:
-            return PythonFunction(_WARM_START, job, python=python, import_paths=(), **settings)
+            return PythonFunction(
+                _WARM_START, job, python=python, pool=warm_start.pool(), import_paths=(), **settings
+            )
         except ValueError:
             # More than one message takes.
             return None

@@ -1,8 +1,9 @@
 """Runs a job's Snakemake as a fork of a process that has imported it already.
 
 Most of a short job is the start of its Snakemake. A worker keeps the interpreters of functions of
-Python: there Snakemake is imported once, and each job is a fork of it. What a process of its own
-would have is made anew in the fork: folder, environment, output, random numbers, `sys.path`.
+Python: in those of a pool of their own Snakemake is imported once, and each job is a fork of it.
+What a process of its own would have is made anew in the fork: folder, environment, output, random
+numbers, `sys.path`, and an end at which files are written out.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import gc
 import importlib
 import importlib.util
 import locale
-import multiprocessing
 import os
 import re
 import shlex
@@ -20,48 +20,28 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from opcluster import RunningOperation, current_operation
+from opcluster.operation import _set_current
 
 #: What a shell takes word by word, and as it stands.
 _PLAIN: Final = re.compile(r"(?:'[^']*'|[A-Za-z0-9_./:=,@%+ -])*")
 #: `PR_SET_CHILD_SUBREAPER` of Linux.
 _BECOME_PARENT_OF_ORPHANS: Final = 36
 
+#: Inode and time of change of folders.
+_States = tuple[tuple[str, int, int], ...]
+
 
 class JobFailed(Exception):
-    """The Snakemake of a job has ended with another status than 0."""
+    """The Snakemake of a job has ended with another status than 0, or could not begin."""
 
 
-@dataclass(frozen=True)
-class _Installation:
-    """The folder that Snakemake and what it uses lie in, as it was before they were imported."""
-
-    folder: str
-    state: tuple[int, int]
-
-    @classmethod
-    def of_snakemake(cls) -> _Installation:
-        found = importlib.util.find_spec("snakemake")
-        if found is None or found.origin is None:
-            raise JobFailed(f"there is no Snakemake in {sys.executable}")
-        folder = os.path.dirname(os.path.dirname(os.path.abspath(found.origin)))
-        return cls(folder, cls._state(folder))
-
-    def is_current(self) -> bool:
-        """False: something was installed there, or removed, since."""
-        return self._state(self.folder) == self.state
-
-    @staticmethod
-    def _state(folder: str) -> tuple[int, int]:
-        found = os.stat(folder)
-        return found.st_ino, found.st_mtime_ns
-
-
-_installation: _Installation | None = None
+#: Where modules were looked for when Snakemake was imported; None: it was not.
+_imported_from: _States | None = None
 
 
 def arguments(command: str, python: str) -> list[str] | None:
@@ -72,31 +52,47 @@ def arguments(command: str, python: str) -> list[str] | None:
     return words[3:] if words[:3] == [python, "-m", "snakemake"] else None
 
 
+def pool() -> str:
+    """The pool of interpreters for this installation of Snakemake: no other function is called in
+    them, and none of them has imported what was there before something was installed."""
+    found = importlib.util.find_spec("snakemake")
+    if found is None or found.origin is None:
+        return "snakemake"
+    state = os.stat(os.path.dirname(os.path.dirname(found.origin)))
+    return f"snakemake-{state.st_ino:x}-{state.st_mtime_ns:x}"
+
+
 def run(job: Mapping[str, Any]) -> None:
     """Runs the Snakemake of a job to its end. In an interpreter of a worker.
 
     :param job: `arguments` of Snakemake, the `folder` that it runs in, its `environment` beyond the
         interpreter's, and the file of its `log`.
-    :raises JobFailed: if it ends with a status other than 0.
+    :raises JobFailed: if it ends with a status other than 0, or cannot begin.
     """
     operation = current_operation()
-    process = multiprocessing.get_context("fork").Process(target=_become, args=(job, operation))
     with operation.deferring_cancellation():
         _import_once()
-        operation.scratch_folder  # Made by this process, which removes it.
-        process.start()
+    memory = _MemoryKills.of_this_process()
+    # 0: not begun.
+    process = 0
+    status = 0
     try:
-        process.join()
+        with operation.deferring_cancellation():
+            if not operation.is_cancelled:
+                process = _fork(job, operation)
+        status = _wait(process)
     except BaseException:
         # A cancellation: the job may clean up, until the worker ends this process and all of its.
-        _terminate(process)
+        if process:
+            _terminate(process)
         raise
     finally:
         with operation.deferring_cancellation():
             _kill_the_rest()
-    status = process.exitcode or 0
+    # The worker looks at how this process ends, and knows whether that was for its memory.
+    if memory.have_risen():
+        _end_by(signal.SIGKILL)
     if status < 0:
-        # The worker looks at how this process ends, and knows whether that was for its memory.
         _end_by(-status)
     if status:
         raise JobFailed(f"it ended with status {status}; its log is {job['log']}")
@@ -104,10 +100,12 @@ def run(job: Mapping[str, Any]) -> None:
 
 def _import_once() -> None:
     """Imports Snakemake; makes this process the parent of what jobs leave behind."""
-    global _installation
-    if _installation is not None:
+    global _imported_from
+    if _imported_from is not None:
         return
-    before = _Installation.of_snakemake()
+    before = _states(sys.path)
+    if importlib.util.find_spec("snakemake") is None:
+        raise JobFailed(f"there is no Snakemake for {sys.executable}")
     import snakemake.cli
 
     try:
@@ -121,26 +119,67 @@ def _import_once() -> None:
     gc.collect()
     gc.freeze()
     ctypes.CDLL(None).prctl(_BECOME_PARENT_OF_ORPHANS, 1, 0, 0, 0)
-    _installation = before
+    _imported_from = before
 
 
-def _become(job: Mapping[str, Any], operation: RunningOperation) -> None:
-    """In the fork: becomes the job."""
-    # A group of its own, as a command has: a job that signals its group must not end us.
-    os.setpgid(0, 0)
+def _states(folders: Sequence[str]) -> _States:
+    """What changes when a module is installed in one of these, or removed."""
+    found = []
+    for folder in folders:
+        try:
+            state = os.stat(folder)
+        except OSError:
+            continue
+        # Attempts come and go in ours.
+        if os.path.abspath(folder) != os.getcwd():
+            found.append((folder, state.st_ino, state.st_mtime_ns))
+    return tuple(found)
+
+
+def _fork(job: Mapping[str, Any], operation: RunningOperation) -> int:
+    """Begins the job; returns its process.
+
+    :raises JobFailed: if its folder or its log is not there.
+    """
+    try:
+        log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        folder = os.open(job["folder"], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise JobFailed(f"its folder is not here as it is for Snakemake: {error}") from error
+    # This process removes it.
+    variables = _variables(operation)
+    is_new = _imported_from == _states(sys.path)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    process = os.fork()
+    if process:
+        os.close(log)
+        os.close(folder)
+        return process
+    status = 1
+    try:
+        # A group of its own, as a command has: a job that signals its group must not end us.
+        os.setpgid(0, 0)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.fchdir(folder)
+        status = _become(job, variables, is_new)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    _finish(status)
+
+
+def _become(job: Mapping[str, Any], variables: Mapping[str, str], is_new: bool) -> int:
+    """In the fork: becomes the job. Returns its status."""
     signal.signal(signal.SIGIO, signal.SIG_DFL)
-    log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    os.chdir(job["folder"])
+    _set_current(None)
     given: Mapping[str, str] = job["environment"]
-    if "LANG" in given or "LC_ALL" in given:
-        # An interpreter without a language has chosen one.
+    if not _keeps_language_of_interpreter(given):
         os.environ.pop("LC_CTYPE", None)
     os.environ.update(given)
-    os.environ.update(_variables(operation))
+    os.environ.update(variables)
     words: list[str] = job["arguments"]
-    if _installation is None or not _installation.is_current():
+    if not is_new:
         os.execv(sys.executable, [sys.executable, "-m", "snakemake", *words])
     try:
         locale.setlocale(locale.LC_CTYPE, "")
@@ -157,11 +196,30 @@ def _become(job: Mapping[str, Any], operation: RunningOperation) -> None:
 
     try:
         main()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return (end.code or 0) & 0xFF
+        print(end.code, file=sys.stderr)
+        return 1
     finally:
         # Snakemake looks at its jobs again after a second, and would be waited for.
         for thread in threading.enumerate():
             if isinstance(thread, threading.Timer) and _is_of_snakemake(thread.function):
                 thread.cancel()
+    return 0
+
+
+def _finish(status: int) -> NoReturn:
+    """Ends the fork as a program of Python ends: files are written out, threads waited for."""
+    ctypes.pythonapi.Py_Exit(ctypes.c_int(status))
+    raise AssertionError("unreachable")
+
+
+def _keeps_language_of_interpreter(given: Mapping[str, str]) -> bool:
+    """Whether a new interpreter would choose a language itself, as this one has."""
+    if given.get("LC_ALL"):
+        return False
+    return given.get("LANG", "") in ("", "C", "POSIX")
 
 
 def _is_of_snakemake(function: Any) -> bool:
@@ -179,14 +237,23 @@ def _variables(operation: RunningOperation) -> dict[str, str]:
     }
 
 
-def _terminate(process: multiprocessing.process.BaseProcess) -> None:
-    assert process.pid is not None
-    try:
-        os.killpg(process.pid, signal.SIGTERM)
-    except ProcessLookupError:
-        # It has ended, or has not made its group yet.
-        process.terminate()
-    process.join()
+def _wait(process: int) -> int:
+    """Its status; negative: the signal that ended it. It stays a zombie, so that its number is not
+    another's."""
+    found = os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+    assert found is not None
+    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
+
+def _terminate(process: int) -> None:
+    for end in (os.killpg, os.kill):
+        try:
+            end(process, signal.SIGTERM)
+            break
+        except ProcessLookupError:
+            # It has not made its group yet.
+            continue
+    _wait(process)
 
 
 def _kill_the_rest() -> None:
@@ -196,14 +263,55 @@ def _kill_the_rest() -> None:
     while children := psutil.Process().children():
         for child in children:
             child.kill()
-        psutil.wait_procs(children)
+        for child in children:
+            try:
+                os.waitpid(child.pid, 0)
+            except ChildProcessError:
+                # Somebody has waited for it.
+                continue
 
 
-def _end_by(number: int) -> None:
+@dataclass(frozen=True)
+class _MemoryKills:
+    """How often the kernel has ended processes of this one's memory group."""
+
+    file: str
+    count: int
+
+    @classmethod
+    def of_this_process(cls) -> _MemoryKills:
+        file = ""
+        try:
+            with open("/proc/self/cgroup", encoding="utf-8") as groups:
+                for line in groups:
+                    _, controllers, path = line.rstrip("\n").split(":", 2)
+                    if not controllers and not file:
+                        file = f"/sys/fs/cgroup{path}/memory.events"
+                    elif "memory" in controllers.split(","):
+                        file = f"/sys/fs/cgroup/memory{path}/memory.oom_control"
+        except (OSError, ValueError):
+            pass
+        return cls(file, cls._count(file))
+
+    def have_risen(self) -> bool:
+        return self._count(self.file) > self.count
+
+    @staticmethod
+    def _count(file: str) -> int:
+        try:
+            with open(file, encoding="utf-8") as lines:
+                return next((int(line.split()[1]) for line in lines if line[:9] == "oom_kill "), 0)
+        except (OSError, ValueError):
+            return 0
+
+
+def _end_by(number: int) -> NoReturn:
     """Ends this process as its job was ended."""
     if number != signal.SIGKILL:
         signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
+    while True:
+        signal.pause()
 
 
-__all__ = ["JobFailed", "arguments", "run"]
+__all__ = ["JobFailed", "arguments", "pool", "run"]

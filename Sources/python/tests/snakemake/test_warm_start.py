@@ -15,7 +15,9 @@ import pytest
 
 pytest.importorskip("snakemake.common.tests")
 
-from snakemake_executor_plugin_opcluster.warm_start import arguments  # noqa: E402
+from opcluster import Cluster, PythonFunction, RunningOperation  # noqa: E402
+from opcluster.local_cluster import LocalCluster  # noqa: E402
+from snakemake_executor_plugin_opcluster import warm_start  # noqa: E402
 
 #: Tells the process above a job's shell: its words, its parent, its environment, folder and group.
 _LOOK = r"""
@@ -173,6 +175,140 @@ def test_a_cancelled_job_may_clean_up(tmp_path: Path) -> None:
     assert (tmp_path / "cleaned").exists()
 
 
+def test_files_are_written_out_at_the_end(tmp_path: Path) -> None:
+    ended = run(
+        tmp_path,
+        'rule all:\n    output: "x"\n'
+        "    run:\n        global table\n        import atexit\n"
+        '        table = open(output[0], "w")\n        table.write("the result\\n")\n'
+        '        atexit.register(lambda: open("last", "w").close())\n',
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "x").read_text() == "the result\n"
+    assert (tmp_path / "last").exists()
+
+
+def test_a_job_is_in_no_operation(tmp_path: Path) -> None:
+    ended = run(
+        tmp_path,
+        'rule all:\n    output: "x"\n    run:\n        import opcluster\n'
+        '        open(output[0], "w").write(str(opcluster.is_in_operation()))\n',
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "x").read_text() == "False"
+
+
+def test_no_other_function_runs_where_jobs_do(tmp_path: Path) -> None:
+    with LocalCluster() as cluster, Cluster(cluster.address) as connection:
+        function = PythonFunction(os.getpid)
+        process = connection.submit(function).handle(0).result()
+        found = looks(tmp_path, "--opcluster-address", cluster.address)
+    assert process not in {look["parent"] for look in found}
+
+
+@pytest.mark.parametrize(
+    ("language", "all_of_it", "chosen"),
+    [("C", "", "C.UTF-8"), ("C.UTF-8", "", None), ("", "C", None)],
+)
+def test_the_language_is_as_in_a_new_interpreter(
+    tmp_path: Path, language: str, all_of_it: str, chosen: str | None
+) -> None:
+    variables = {"LANG": language, "LC_ALL": all_of_it}
+    for options in ((), ("--opcluster-cold-start",)):
+        folder = tmp_path / str(len(options))
+        folder.mkdir()
+        for look in looks(folder, *options, **variables):
+            assert look["environment"].get("LC_CTYPE") == chosen, options
+
+
+def test_an_interpreter_that_is_named_is_found_as_by_a_shell(tmp_path: Path) -> None:
+    found = looks(
+        tmp_path, "--opcluster-python", "python3",
+        PATH=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
+    )
+    assert len(found) == 3
+
+
+def test_memory_that_is_used_up_is_told_of_the_job_that_did(tmp_path: Path) -> None:
+    ended = run(
+        tmp_path,
+        'rule all:\n    input: "b"\n'
+        'rule a:\n    output: "a"\n    resources: mem_mb=100\n    retries: 1\n'
+        "    shell: \"if test -e tried; then touch {output}; else touch tried;"
+        f" {sys.executable} -c 'x = bytearray(900_000_000)'; fi\"\n"
+        'rule b:\n    input: "a"\n    output: "b"\n    resources: mem_mb=100\n    retries: 1\n'
+        "    shell: \"test -e again && touch {output} && exit; touch again; "
+        "kill -KILL $(ps -o ppid= -p $$)\"\n",
+    )
+    assert ended.returncode == 0, ended.stderr
+    if "Error in rule a" not in ended.stderr:
+        pytest.skip("memory is not limited here")
+    assert ended.stderr.count("it used more memory than its 'mem_mb'") == 1, ended.stderr
+    assert "it was ended by signal 9" in ended.stderr
+
+
+def test_a_job_that_is_cancelled_while_it_begins_does_not_run_on(tmp_path: Path) -> None:
+    import psutil
+
+    (tmp_path / "Snakefile").write_text('rule all:\n    output: "x"\n    shell: "sleep 985"\n')
+
+    def left() -> list[int]:
+        """What is of this workflow, or of its cluster."""
+        return [
+            found.pid for found in psutil.process_iter()
+            if found.pid != os.getpid() and str(tmp_path) in _environment(found)
+        ]
+
+    for wait in (0.0, 0.4, 0.8, 1.2, 1.6):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "snakemake", "--executor", "opcluster", "--jobs", "1"],
+            cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        )
+        end = time.monotonic() + 60
+        while not any("opcluster.interpreter" in _words(one) for one in psutil.process_iter()):
+            assert time.monotonic() < end, "no interpreter began"
+            time.sleep(0.02)
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+        end = time.monotonic() + 60
+        while left():
+            assert time.monotonic() < end, f"{left()} run on"
+            time.sleep(0.1)
+
+
+def _words(process: object) -> list[str]:
+    import psutil
+
+    assert isinstance(process, psutil.Process)
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
+def _environment(process: object) -> str:
+    import psutil
+
+    assert isinstance(process, psutil.Process)
+    try:
+        return str(process.environ())
+    except psutil.Error:
+        return ""
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    for missing in ("folder", "log"):
+        job = {
+            "arguments": [], "environment": {}, "folder": str(tmp_path),
+            "log": str(tmp_path / "x.log"), missing: str(tmp_path / "none" / "x"),
+        }
+        operation = RunningOperation((1, 0, 1), folder=str(tmp_path / "scratch"))
+        with pytest.raises(warm_start.JobFailed, match="not here.*none/x"):
+            warm_start._fork(job, operation)
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -194,4 +330,4 @@ def test_a_cancelled_job_may_clean_up(tmp_path: Path) -> None:
 def test_only_what_a_shell_takes_as_it_stands_is_read(
     command: str, words: list[str] | None
 ) -> None:
-    assert arguments(command, "/p") == words
+    assert warm_start.arguments(command, "/p") == words

@@ -135,7 +135,7 @@ def test_resources_reach_the_cluster(tmp_path: Path) -> None:
         '    shell: "echo $OP_CPUS $OP_MEMORY_BYTES > {output}"\n',
     )
     assert ended.returncode == 0, ended.stderr
-    assert (tmp_path / "x").read_text().split() == ["2", "500000000"]
+    assert (tmp_path / "x").read_text().split() == ["2", "550000000"]
 
 
 def test_a_requirement_of_another_form_is_refused(tmp_path: Path) -> None:
