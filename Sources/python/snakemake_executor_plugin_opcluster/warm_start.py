@@ -72,7 +72,9 @@ def run(job: Mapping[str, Any]) -> None:
     operation = current_operation()
     with operation.deferring_cancellation():
         _import_once()
-    memory = _MemoryKills.of_this_process()
+        # A cancellation may have come just before the last job's was killed.
+        _kill_the_rest()
+    refusals = _Refusals.of_this_process(job["environment"].get("OP_MEMORY_BYTES", "0") != "0")
     # 0: not begun.
     process = 0
     status = 0
@@ -89,8 +91,9 @@ def run(job: Mapping[str, Any]) -> None:
     finally:
         with operation.deferring_cancellation():
             _kill_the_rest()
-    # The worker looks at how this process ends, and knows whether that was for its memory.
-    if memory.have_risen():
+    # The worker looks at how this process ends, and knows whether that was for its memory, or for
+    # the number of its processes.
+    if refusals.have_risen():
         _end_by(signal.SIGKILL)
     if status < 0:
         _end_by(-status)
@@ -151,22 +154,25 @@ def _fork(job: Mapping[str, Any], operation: RunningOperation) -> int:
     is_new = _imported_from == _states(sys.path)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
+    # Nothing may be raised in the fork before it is known to be one.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     process = os.fork()
     if process:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.close(log)
         os.close(folder)
         return process
-    status = 1
     try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         # A group of its own, as a command has: a job that signals its group must not end us.
         os.setpgid(0, 0)
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.fchdir(folder)
-        status = _become(job, variables, is_new)
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    _finish(status)
+        _finish(_become(job, variables, is_new))
+    finally:
+        # Whatever happens, the fork does not go on as the interpreter that it was.
+        os._exit(1)
 
 
 def _become(job: Mapping[str, Any], variables: Mapping[str, str], is_new: bool) -> int:
@@ -200,6 +206,9 @@ def _become(job: Mapping[str, Any], variables: Mapping[str, str], is_new: bool) 
         if end.code is None or isinstance(end.code, int):
             return (end.code or 0) & 0xFF
         print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
         return 1
     finally:
         # Snakemake looks at its jobs again after a second, and would be waited for.
@@ -239,10 +248,13 @@ def _variables(operation: RunningOperation) -> dict[str, str]:
 
 def _wait(process: int) -> int:
     """Its status; negative: the signal that ended it. It stays a zombie, so that its number is not
-    another's."""
-    found = os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
-    assert found is not None
-    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+    another's; what it leaves behind does not, since the kernel counts zombies against its limit."""
+    while True:
+        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        assert found is not None
+        if found.si_pid == process:
+            return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+        os.waitpid(found.si_pid, os.WNOHANG)
 
 
 def _terminate(process: int) -> None:
@@ -272,37 +284,61 @@ def _kill_the_rest() -> None:
 
 
 @dataclass(frozen=True)
-class _MemoryKills:
-    """How often the kernel has ended processes of this one's memory group."""
+class _Refusals:
+    """How often the kernel has ended processes of this one's control group for their memory, or
+    has refused it more processes."""
 
-    file: str
+    #: Files, with the word before their count.
+    counters: tuple[tuple[str, str], ...]
     count: int
 
     @classmethod
-    def of_this_process(cls) -> _MemoryKills:
-        file = ""
+    def of_this_process(cls, has_memory: bool) -> _Refusals:
+        """Those of a group that is this process's own; without one, none.
+
+        :param has_memory: whether the group's memory is the job's.
+        """
+        counters: list[tuple[str, str]] = []
         try:
             with open("/proc/self/cgroup", encoding="utf-8") as groups:
-                for line in groups:
-                    _, controllers, path = line.rstrip("\n").split(":", 2)
-                    if not controllers and not file:
-                        file = f"/sys/fs/cgroup{path}/memory.events"
-                    elif "memory" in controllers.split(","):
-                        file = f"/sys/fs/cgroup/memory{path}/memory.oom_control"
-        except (OSError, ValueError):
-            pass
-        return cls(file, cls._count(file))
+                lines = groups.read().splitlines()
+        except OSError:
+            lines = []
+        for line in lines:
+            _, controllers, path = line.split(":", 2)
+            for name in controllers.split(",") if controllers else ("memory", "pids"):
+                folder = f"/sys/fs/cgroup{'/' + name if controllers else ''}{path}"
+                kills = "memory.oom_control" if controllers else "memory.events"
+                file, word = {"memory": (kills, "oom_kill"), "pids": ("pids.events", "max")}.get(
+                    name, ("", "")
+                )
+                if file and (has_memory or name != "memory") and _is_own(folder):
+                    counters.append((f"{folder}/{file}", word))
+        return cls(tuple(counters), cls._sum(counters))
 
     def have_risen(self) -> bool:
-        return self._count(self.file) > self.count
+        return self._sum(self.counters) > self.count
 
     @staticmethod
-    def _count(file: str) -> int:
-        try:
-            with open(file, encoding="utf-8") as lines:
-                return next((int(line.split()[1]) for line in lines if line[:9] == "oom_kill "), 0)
-        except (OSError, ValueError):
-            return 0
+    def _sum(counters: Sequence[tuple[str, str]]) -> int:
+        total = 0
+        for file, word in counters:
+            try:
+                with open(file, encoding="utf-8") as lines:
+                    found = [line.split()[1] for line in lines if line.split()[:1] == [word]]
+                total += int(found[0]) if found else 0
+            except (OSError, ValueError, IndexError):
+                continue
+        return total
+
+
+def _is_own(folder: str) -> bool:
+    """Whether a control group has this process alone."""
+    try:
+        with open(f"{folder}/cgroup.procs", encoding="utf-8") as processes:
+            return processes.read().split() == [str(os.getpid())]
+    except OSError:
+        return False
 
 
 def _end_by(number: int) -> NoReturn:

@@ -247,6 +247,26 @@ def test_memory_that_is_used_up_is_told_of_the_job_that_did(tmp_path: Path) -> N
     assert "it was ended by signal 9" in ended.stderr
 
 
+def test_what_a_job_leaves_behind_is_waited_for(tmp_path: Path) -> None:
+    ended = run(
+        tmp_path,
+        'rule all:\n    output: "x"\n    shell: "for n in $(seq 200); do (true &); done;'
+        " sleep 0.3; ps -eo stat | grep -c '^Z' > {output} || true\"\n",
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert int((tmp_path / "x").read_text()) < 100
+
+
+def test_groups_of_others_are_not_looked_at(tmp_path: Path) -> None:
+    # This process is alone in no group: its tests run beside it.
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        assert warm_start._Refusals.of_this_process(True).counters == ()
+    finally:
+        child.kill()
+        child.wait()
+
+
 def test_a_job_that_is_cancelled_while_it_begins_does_not_run_on(tmp_path: Path) -> None:
     import psutil
 
