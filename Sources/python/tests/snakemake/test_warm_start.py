@@ -92,24 +92,55 @@ def test_jobs_start_cold(tmp_path: Path, is_asked_for: bool) -> None:
 
 
 def test_what_was_installed_meanwhile_is_used(tmp_path: Path) -> None:
+    import json
+
     import snakemake
 
-    packages = Path(snakemake.__file__).parent.parent
-    new = packages / "opcluster_test_of_warm_starts"
+    new = Path(snakemake.__file__).parent.parent / "opcluster_test_of_warm_starts"
     try:
         ended = run(
             tmp_path,
             'rule all:\n    input: "b.json"\n'
-            f'rule a:\n    output: "a"\n    shell: "mkdir {new}; touch {{output}}"\n'
-            'rule b:\n    input: "a"\n    output: "b.json"\n'
+            'rule a:\n    output: "a.json"\n'
+            f'    shell: "{sys.executable} look.py > {{output}}; mkdir {new}"\n'
+            'rule b:\n    input: "a.json"\n    output: "b.json"\n'
             f'    shell: "{sys.executable} look.py > {{output}}"\n',
         )
     finally:
         if new.exists():
             new.rmdir()
     assert ended.returncode == 0, ended.stderr
-    text = (tmp_path / "b.json").read_text()
-    assert '"snakemake"' in text and "opcluster.interpreter" not in text
+    before, after = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json"))
+    # Snakemake was imported anew, by an interpreter or by the job.
+    assert before["parent"] != after["parent"]
+
+
+def test_a_module_that_comes_later_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    before = warm_start._states(sys.path)
+    assert before == warm_start._states(sys.path)
+    (tmp_path / "new").mkdir()
+    assert before != warm_start._states(sys.path)
+
+
+def test_what_was_imported_before_is_not_run(tmp_path: Path) -> None:
+    import snakemake
+
+    log = tmp_path / "log"
+    job = {
+        "arguments": ["--version"], "environment": {}, "folder": str(tmp_path), "log": str(log),
+    }
+    operation = RunningOperation((1, 0, 1), folder=str(tmp_path / "scratch"))
+    assert warm_start._imported_from is None
+    process = warm_start._fork(job, operation)
+    words = b""
+    while b"--version" not in words and not os.waitid(
+        os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT
+    ):
+        words = Path(f"/proc/{process}/cmdline").read_bytes()
+    assert words.split(b"\0")[1:4] == [b"-m", b"snakemake", b"--version"]
+    assert os.waitpid(process, 0)[1] == 0
+    assert log.read_text().strip() == snakemake.__version__
 
 
 def test_what_a_job_leaves_running_ends_with_it(tmp_path: Path) -> None:
