@@ -2,7 +2,8 @@
 
 Jobs that are ready together are one graph. Their states are asked for together, and their logs are
 files beside Snakemake's own. With ``--shared-fs-usage none`` the workers need not have the folder
-of the workflow: what jobs read and leave travels (`job_files`).
+of the workflow: what jobs read and leave travels (`job_files`). Where they have it, jobs are forks
+of a process that has imported Snakemake (`warm_start`).
 """
 
 # Annotations are values here: Snakemake makes its options of those of the settings.
@@ -38,26 +39,20 @@ from opcluster import (
     PythonFunction,
     RemoteError,
     columns,
-    events,
-    selections,
 )
 from opcluster.cluster import Graph
-from opcluster.conversation import Subscription
 from opcluster.errors import ConnectionFailed, Refused
 from opcluster.operations import PriorityName
 from opcluster.v1 import client_pb2 as client
 from opcluster.v1 import submission_pb2 as words
 from snakemake_executor_plugin_opcluster import warm_start
+from snakemake_executor_plugin_opcluster.job_ends import JobEnds, Place
 from snakemake_executor_plugin_opcluster.job_files import JobFiles, Trouble
 
 #: Times that a submission is repeated while nobody answers; each takes a minute or two.
 _TRIES = 10
 #: Seconds between two questions for the states of all jobs.
 _PAUSE = 0.2
-#: Seconds after which all states are asked for, whatever was told.
-_FULL_LOOK = 60.0
-#: Rows of one graph that are asked for one by one; more are asked for together.
-_FEW = 16
 #: Bytes that the Snakemake takes which runs a job: its rule's `mem_mb` does not count them.
 _OWN_MEMORY = 250_000_000
 #: The function that runs jobs in processes that have Snakemake already.
@@ -76,16 +71,11 @@ _CAUSES = {
     words.FAILURE_CAUSE_LOST: "its worker was lost",
     words.FAILURE_CAUSE_CANNOT_START: "it could not be started",
 }
-
-
 #: Seconds in which what a job has left is tried to be brought, and between two tries.
 _BRING_SECONDS, _BRING_PAUSE = 600.0, 3.0
 #: Jobs of one message, which is at most 16 MiB; names of files are most of those with files.
 _JOBS_PER_GRAPH = 500
 _JOBS_WITH_FILES_PER_GRAPH = 100
-
-#: The graph of a job's operation, and its index in it.
-_Place = tuple[int, int]
 
 
 @dataclass
@@ -160,9 +150,9 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
             self._cluster.queue(settings.queue) if settings.queue else self._cluster.queue()
         )
         # Snakemake's own list is empty while it is being checked: a Ctrl-C then would miss them.
-        self._places: set[_Place] = set()
+        self._places: set[Place] = set()
         self._places_lock = threading.Lock()
-        self._ends = _Ends(self._cluster)
+        self._ends = JobEnds(self._cluster)
         # Users find what one run has submitted by it.
         self._run = uuid.uuid4().hex[:12]
         self._starts_cold = bool(settings.cold_start)
@@ -180,7 +170,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
                 self.logger,
             )
         # What jobs have left is on its way.
-        self._coming: dict[_Place, Future[None]] = {}
+        self._coming: dict[Place, Future[None]] = {}
         self._bringing = ThreadPoolExecutor(1, "opcluster-files")
 
     def get_python_executable(self) -> str:
@@ -336,7 +326,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
         # Snakemake begins to check before `__post_init__` has run.
         if not active_jobs:
             return
-        ended: dict[_Place, client.OperationRow] = {}
+        ended: dict[Place, client.OperationRow] = {}
         try:
             ended = self._ends.take({info.aux["place"] for info in active_jobs})
         except Refused as error:
@@ -441,97 +431,6 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
         self._cluster.close()
         if self._files is not None:
             self._files.close()
-
-
-class _Ends:
-    """What is told of jobs that have ended, until their rows have been read."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._lock = threading.Lock()
-        self._graphs: set[int] = set()
-        self._told: set[_Place] = set()
-        #: When everything is looked at again: told ends do not reach over a coordinator's lives.
-        self._look_at = 0.0
-        self._pause = _FULL_LOOK
-        subscription = Subscription(
-            selection=self._selection,
-            deliver=self._deliver,
-            renewed=self._look_again,
-            failed=self._fail,
-            includes_own=True,
-        )
-        cluster.connection.post(lambda: cluster.connection.subscribe(subscription))
-
-    def follow(self, graph: int) -> None:
-        """Also after a new connection."""
-        with self._lock:
-            self._graphs.add(graph)
-
-    def take(self, places: set[_Place]) -> dict[_Place, client.OperationRow]:
-        """The rows of those of these jobs that have ended since.
-
-        :raises OpClusterError: if they cannot be read now; they will be with the next call.
-        """
-        with self._lock:
-            looks = time.monotonic() >= self._look_at
-            told = set(places) if looks else self._told & places
-            self._told -= told
-            if looks:
-                self._look_at = time.monotonic() + self._pause
-        try:
-            return self._read(told, one_by_one=not looks)
-        except BaseException:
-            with self._lock:
-                self._told |= told
-                if looks:
-                    self._look_at = 0.0
-            raise
-
-    def _read(self, places: set[_Place], one_by_one: bool) -> dict[_Place, client.OperationRow]:
-        """The rows of these that have ended."""
-        by_graph: dict[int, list[int]] = {}
-        for graph, index in sorted(places):
-            by_graph.setdefault(graph, []).append(index)
-        rows: list[client.OperationRow] = []
-        many: list[int] = []
-        for graph, indices in by_graph.items():
-            if one_by_one and len(indices) <= _FEW:
-                handles = [self._cluster.graph(graph).handle(index) for index in indices]
-                rows += [handle.row() for handle in handles]
-            else:
-                many.append(graph)
-        if many:
-            try:
-                rows += self._cluster.rows(selections.of_graphs(many, selections.ENDED))
-            except Refused as error:
-                # Where none has ended yet, nothing matches.
-                if error.code not in ("UNKNOWN_OPERATION", "UNKNOWN_GRAPH"):
-                    raise
-        found = {(row.operation.graph, row.operation.index): row for row in rows}
-        return {place: row for place, row in found.items() if row.is_finished and place in places}
-
-    def _selection(self) -> client.Selection:
-        with self._lock:
-            return selections.of_graphs(self._graphs)
-
-    def _deliver(self, batch: client.EventBatch) -> None:
-        ended = {
-            (event.graph, event.operation)
-            for event in events.decode(batch)
-            if event.kind == "FINISHED" and event.operation is not None
-        }
-        with self._lock:
-            self._told |= ended
-
-    def _fail(self, error: OpClusterError) -> None:
-        """Nothing is told any more: everything is looked at each time."""
-        self._pause = 0.0
-        self._look_again()
-
-    def _look_again(self) -> None:
-        with self._lock:
-            self._look_at = 0.0
 
 
 def _environment() -> dict[str, str]:
