@@ -270,17 +270,24 @@ def _terminate(process: int) -> None:
 
 def _kill_the_rest() -> None:
     """Kills what a job has left running: its processes are this one's children by now."""
-    import psutil
+    while True:
+        try:
+            while os.waitpid(-1, os.WNOHANG) != (0, 0):
+                pass
+        except ChildProcessError:
+            # The usual case, in which nobody looks at all processes of the machine.
+            return
+        import psutil
 
-    while children := psutil.Process().children():
-        for child in children:
-            child.kill()
-        for child in children:
+        for child in psutil.Process().children():
             try:
-                os.waitpid(child.pid, 0)
-            except ChildProcessError:
-                # Somebody has waited for it.
+                child.kill()
+            except psutil.NoSuchProcess:
                 continue
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
 
 
 @dataclass(frozen=True)
