@@ -263,7 +263,7 @@ extension ExecutionCore {
     if !progress.isEmpty { progress[attempt] = nil }
     let outcome = result.outcomeAtWorker(isCancelled: attempts[slot].isCancelled)
     outbox.append(.finished(attempt, result))
-    settle(slot, outcome, result.output, into: &effects)
+    if settle(slot, outcome, result.output, into: &effects) { outbox.noteFollowed() }
   }
 
   mutating func endLeftover(
@@ -293,12 +293,15 @@ extension ExecutionCore {
 
   /// Tells the operations that wait here for the outcome. An edge whose policy it does not satisfy
   /// stays open: the operation may be tried again, or the coordinator recalls the dependent.
+  /// Returns whether one of them waits for nothing more.
+  @discardableResult
   mutating func settle(
     _ slot: Slot, _ outcome: Outcome?, _ output: [UInt8], into effects: inout [ExecutionEffect]
-  ) {
+  ) -> Bool {
     attempts[slot].outcome = outcome
     attempts[slot].output = output
-    guard let outcome, attempts[slot].firstDependent.exists else { return }
+    guard let outcome, attempts[slot].firstDependent.exists else { return false }
+    var isFollowed = false
     let (operation, template) = (attempts[slot].id.operation, attempts[slot].template)
     var number = attempts[slot].firstDependent
     while number.exists {
@@ -313,10 +316,12 @@ extension ExecutionCore {
           change(dependent, .recall, at: .zero, into: &effects)
         } else if attempts[dependent].unmet == 0 {
           change(dependent, .awaitsMet, at: .zero, into: &effects)
+          isFollowed = true
         }
       }
       number = next
     }
+    return isFollowed
   }
 
   /// Returns the result for the coordinator: the body's result with the reason of the stop.

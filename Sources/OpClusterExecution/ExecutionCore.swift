@@ -176,8 +176,11 @@ public struct ExecutionCore: Sendable {
   public var timing: Timing { link.timing }
   /// The time after `contact` at which exclusive operations are killed.
   public var fence: Span { link.timing.fence }
-  /// Whether an attempt is ready to start as soon as there is room.
-  public var hasMore: Bool { queue.ready > 0 && !isStopping && !isDraining }
+  /// Whether nobody waits for what is untold: an attempt is ready to start as soon as there is
+  /// room, or another has begun here on each end. The last end of a chain is told at once.
+  public var reportsCanWait: Bool {
+    (queue.ready > 0 || outbox.isFollowed) && !isStopping && !isDraining
+  }
   public var isStopping: Bool { stopDeadline != nil }
 }
 

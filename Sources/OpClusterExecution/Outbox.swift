@@ -9,6 +9,8 @@ struct Outbox: Sendable {
   /// Entries that are in no report yet.
   private(set) var pending: [WorkerReport.Entry] = []
   private var pendingBytes = 0
+  /// Those of them that are ends on which another attempt has begun here.
+  private var followed = 0
   /// Reports of this conversation, kept until acknowledged; heartbeats are not kept.
   private(set) var sent: Deque<(number: UInt64, entries: [WorkerReport.Entry])> = []
   private var sentEntries = 0
@@ -21,6 +23,8 @@ struct Outbox: Sendable {
 
   var isEmpty: Bool { pending.isEmpty && sent.isEmpty }
   var count: Int { pending.count + sentEntries }
+  /// Whether there are pending entries, and each is an end on which another attempt has begun here.
+  var isFollowed: Bool { followed > 0 && followed == pending.count }
   /// The estimated bytes that are not acknowledged (G27).
   var bytes: Int { pendingBytes + sentBytes }
 
@@ -28,6 +32,9 @@ struct Outbox: Sendable {
     pendingBytes += Self.weight(entry)
     pending.append(entry)
   }
+
+  /// Notes that another attempt has begun here on the end that was appended last.
+  mutating func noteFollowed() { followed += 1 }
 
   /// The maximum bytes of an entry in a message.
   static func weight(_ entry: WorkerReport.Entry) -> Int {
@@ -41,6 +48,7 @@ struct Outbox: Sendable {
   /// Returns the next report with as many pending entries as fit; an empty one is a heartbeat.
   mutating func take(_ conversation: Conversation, ordersTaken: UInt64) -> WorkerReport {
     newest += 1
+    followed = 0
     var report = WorkerReport(conversation: conversation, number: newest)
     report.ordersTaken = ordersTaken
     guard !pending.isEmpty else { return report }
@@ -93,6 +101,7 @@ struct Outbox: Sendable {
 
   /// Keeps only the unsent entries that pass the test.
   mutating func filterPending(_ isKept: (WorkerReport.Entry) -> Bool) {
+    followed = 0
     pending.removeAll { !isKept($0) }
     pendingBytes = pending.reduce(0) { $0 + Self.weight($1) }
   }

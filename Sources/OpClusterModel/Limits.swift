@@ -171,6 +171,9 @@ public enum Limits {
   public static let lossesBeforeGivingUp: UInt32 = 5
   /// An operation with more dependencies than this is never dispatched ahead of time (S151).
   public static let dependenciesForLocalUnblocking = 64
+  /// Operations of one worker that are remembered because their dependents did not go ahead with
+  /// them for want of room (S151).
+  public static let aheadStopsPerWorker = 64
   /// Default processes and threads of one operation, if the machine can limit them (F15).
   public static let processesPerOperation = 4_096
   /// Gpus that one worker gives to operations.

@@ -88,6 +88,7 @@ extension Scheduler {
     forgetContents(of: worker, at: now)
     workerPools.compare(worker, nil)
     workerOffers.forget(worker)
+    aheadStops.endConversation(with: worker)
     conversations.remove(worker)
   }
 

@@ -78,6 +78,7 @@ public struct Scheduler: Sendable {
   var forecasts: Deque<(asker: Asker, forecast: ReuseForecast)> = []
   /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.
   var aheadPauses = 0
+  var aheadStops = AheadStops()
   /// The deferred requests of which parts are left; at most `Limits.requestsInParts`.
   var requestsInParts = 0
   let share: TurnShare

@@ -73,6 +73,7 @@ extension Scheduler {
     continueParts(into: &turn)
     settleDeferred(into: &turn)
     assign(into: &turn)
+    if aheadStops.isDue { continueAhead(into: &turn) }
     continueForecasts(into: &turn)
     commitTroubles(into: &turn)
     cancelNeedlessRecomputations(into: &turn)

@@ -30,6 +30,51 @@ import Testing
     #expect(rig.trace() == ["launch 3", "report 5: finished 1 ok, started 3"])
   }
 
+  // Nobody waits for the end of a link; the end of the chain is told at once.
+  @Test func linksOfAChainCanWait() {
+    var rig = Rig()
+    rig.welcome()
+    rig.collectsReports = true
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [
+        Rig.dispatch(0), Rig.dispatch(1, awaits: [0]), Rig.dispatch(2, awaits: [1]),
+      ]
+    }
+    _ = rig.trace()
+    rig.end(0)
+    #expect(rig.trace() == ["launch 1"])
+    rig.end(1)
+    #expect(rig.trace() == ["launch 2"])
+    rig.end(2)
+    #expect(rig.trace() == ["report 3: finished 0 ok, finished 1 ok, finished 2 ok"])
+  }
+
+  // One end among them on which nothing began here: others may wait for it.
+  @Test func anEndWithoutFollowerCannotWait() {
+    var rig = Rig(cpus: 4)
+    rig.welcome()
+    rig.collectsReports = true
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [
+        Rig.dispatch(0), Rig.dispatch(1), Rig.dispatch(2), Rig.dispatch(3, awaits: [0]),
+        Rig.dispatch(4, awaits: [1, 2]),
+      ]
+    }
+    _ = rig.trace()
+    rig.end(0)
+    #expect(rig.trace() == ["launch 3"])
+    // It is awaited here, by one that awaits another as well.
+    rig.end(1)
+    #expect(rig.trace() == ["report 3: finished 0 ok, finished 1 ok, started 3"])
+    rig.end(2)
+    #expect(rig.trace() == ["launch 4"])
+    // Nothing more begins here.
+    rig.order { $0.drain = true }
+    #expect(rig.trace() == ["report 4: finished 2 ok, started 4 leaving"])
+  }
+
   // What the local dependencies left is added to the inputs, in order of addition.
   @Test(.checks("S135")) func outputsReachTheDependent() {
     var rig = Rig()

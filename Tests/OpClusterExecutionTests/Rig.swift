@@ -21,6 +21,8 @@ struct Rig {
   /// Launched and not ended, in order.
   var running: [AttemptID] = []
   var launches: [Launch] = []
+  /// Reports that can wait do, without end; a worker sends them after some milliseconds.
+  var collectsReports = false
 
   static let graph = GraphID(7)
 
@@ -74,7 +76,7 @@ struct Rig {
     while core.startReady(atMost: 8, at: now, into: &effects) > 0 {}
     for effect in effects { carryOut(effect) }
     effects.removeAll()
-    while let message = core.takeMessage(at: now) {
+    while !(collectsReports && core.reportsCanWait), let message = core.takeMessage(at: now) {
       messages.append(message)
       note(message)
     }

@@ -5,13 +5,47 @@
 import OpClusterModel
 
 extension Scheduler {
+  /// Goes on where it stopped at workers that have reported ends. What is in line was handed over
+  /// before, or stands there still, and then nothing of its level passes it (S59). Costs the
+  /// workers that have reported, and for those with room the edges of the operations where it
+  /// stopped and of what it sends.
+  mutating func continueAhead(into turn: inout SchedulingTurn) {
+    for worker in aheadStops.takeDue() {
+      guard workers.contains(worker), conversations.contains(worker), hasRoomAhead(worker, turn.now)
+      else { continue }
+      let operations = aheadStops.takeStops(at: worker)
+      for (at, id) in operations.enumerated() {
+        guard assignmentPass.room > 0, hasRoomAhead(worker, turn.now) else {
+          aheadStops.remember(operations[at...], at: worker)
+          break
+        }
+        guard graphs.contains(id.graph.number) else { continue }
+        let cell = graphs[id.graph.number].cell(id.index)
+        // One that has ended here has made its dependents ready.
+        guard cell.worker == worker, cell.phase == .dispatched || cell.phase == .executing else {
+          continue
+        }
+        assignmentPass.noteHandedOver(
+          dispatchAhead(after: id, to: WorkerID(worker), isContinued: true, into: &turn))
+      }
+    }
+  }
+
+  /// Whether a worker may be given more than it can start at once.
+  private func hasRoomAhead(_ worker: UInt32, _ now: Instant) -> Bool {
+    workers[worker].assigned < conversations[worker].prefetch(at: now)
+  }
+
   /// Sends dependents of a just dispatched operation ahead of time, and in turn their dependents;
   /// returns how many.
   /// Not while a request waits for what went ahead to come back (`aheadPauses`), and not while a
   /// failure policy has yet to end members (`lingering`, or of its graph). Costs the edges of what
   /// it sends, each operation with at most 64 on either side.
+  ///
+  /// - Parameter isContinued: Whether the operation was dispatched in an earlier turn.
   mutating func dispatchAhead(
-    after id: OperationID, to worker: WorkerID, into turn: inout SchedulingTurn
+    after id: OperationID, to worker: WorkerID, isContinued: Bool = false,
+    into turn: inout SchedulingTurn
   ) -> UInt32 {
     guard aheadPauses == 0, lingering.isEmpty, !graphs[id.graph.number].isStopping,
       !graphs[id.graph.number].dependents.isEmpty
@@ -25,13 +59,17 @@ extension Scheduler {
       if range.count > Limits.dependenciesForLocalUnblocking { continue }
       for position in range {
         // The room of the worker is asked for each: what goes ahead fills it as well.
-        guard workers[worker.number].assigned < conversations[worker.number].prefetch(at: turn.now)
-        else { return UInt32(work.count - 1) }
+        guard hasRoomAhead(worker.number, turn.now) else {
+          aheadStops.remember(work[(next - 1)...], at: worker.number)
+          return UInt32(work.count - 1)
+        }
         let index = graphs[graph].dependents[position].index
         let dependent = graphs[graph].operation(index)
-        guard let awaits = localDependencies(of: dependent, at: worker, turn.now) else { continue }
+        guard let awaits = localDependencies(of: dependent, at: worker, isContinued, turn.now)
+        else { continue }
         let bytes = mostBytes(graph: graph, graphs[graph].stageNumber(of: index))
         guard conversations[worker.number].hasRoom(for: bytes) else {
+          aheadStops.remember(work[(next - 1)...], at: worker.number)
           return UInt32(work.count - 1)
         }
         if dispatch(dependent, to: worker, awaits: awaits, into: &turn) { work.append(dependent) }
@@ -44,7 +82,7 @@ extension Scheduler {
   /// dependencies that `aheadDependents` knows: not on other graphs, added later, or from array to
   /// array.
   private mutating func localDependencies(
-    of id: OperationID, at worker: WorkerID, _ now: Instant
+    of id: OperationID, at worker: WorkerID, _ isContinued: Bool, _ now: Instant
   ) -> [LocalDependency]? {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
@@ -53,7 +91,7 @@ extension Scheduler {
       // What is to be skipped may wait for this end alone, and its gates are open.
       cell.flags.isDisjoint(with: [.cancelled, .impossible, .pinned, .held]),
       cell.blockers > 0, cell.blockers <= Limits.dependenciesForLocalUnblocking,
-      mayGoAhead(graph, stage, id.index, worker, now), isNear(id, stage, worker)
+      mayGoAhead(graph, stage, id.index, worker, isContinued, now), isNear(id, stage, worker)
     else { return nil }
     var awaits: [LocalDependency] = []
     let removed = graphs[graph].removedDependencies[id.index]
@@ -72,7 +110,8 @@ extension Scheduler {
   /// coordinator alone; a worker that starts by itself could not keep them (S59). An operation
   /// without losses to spare must not depend on an end that is lost along with it.
   private mutating func mayGoAhead(
-    _ graph: UInt32, _ stage: Int, _ index: UInt32, _ worker: WorkerID, _ now: Instant
+    _ graph: UInt32, _ stage: Int, _ index: UInt32, _ worker: WorkerID, _ isContinued: Bool,
+    _ now: Instant
   ) -> Bool {
     guard graphs[graph].stages[stage].gates == 0, !graphs[graph].isSuspended,
       graphs[graph].stages[stage].template.maximumParallel == 0,
@@ -88,9 +127,10 @@ extension Scheduler {
     guard queues[queue].settings.maximumConcurrent == nil, !queues[queue].settings.isSuspended,
       !queues[queue].hasBarriers, isInPool(worker.number, of: queue)
     else { return false }
-    // Ready operations of a higher level go first.
+    // Ready operations of a higher level go first. Those of its own are passed only by what goes
+    // along with one of them: a chain that went on and on would keep them waiting.
     let level = Line.level(of: graphs[graph].priority(of: index, stage: stage))
-    return !hasWaiting(queue, above: level, at: now)
+    return !hasWaiting(queue, above: isContinued ? level - 1 : level, at: now)
   }
 
   /// Whether the worker has a dependency whose end it can judge itself: with `succeeded` always,

@@ -140,6 +140,7 @@ extension Scheduler {
     unwellWorkers.remove(number)
     endTrouble(of: number)
     forgetTold(to: number)
+    aheadStops.endConversation(with: number)
     conversations[number].begin(peer, hello, number: lastConversation, at: turn.now)
     forgetContents(of: number, at: turn.now)
     if workers[number].isDraining { drainingStores.greet(number) }

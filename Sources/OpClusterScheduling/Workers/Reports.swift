@@ -59,6 +59,7 @@ extension Scheduler {
     // The rate of ends is what `prefetch` measures a worker's speed by.
     if ended > 0 {
       conversations[number].noteEnded(ended, atOnce: atOnce == ended, at: turn.now)
+      aheadStops.noteEnds(at: number)
     }
   }
 

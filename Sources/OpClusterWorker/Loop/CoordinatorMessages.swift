@@ -87,7 +87,7 @@ extension WorkerLoop {
     reports.speakAt = nil
     let interval =
       reports.endedSince < Self.smallReport ? Self.smallReportInterval : Self.reportInterval
-    if core.hasMore, core.conversation != nil, now - reports.lastSpoken < interval {
+    if core.reportsCanWait, core.conversation != nil, now - reports.lastSpoken < interval {
       reports.speakAt = reports.lastSpoken + interval
       return
     }

@@ -48,8 +48,8 @@ final class WorkerLoop {
   static let launchesPerTurn = 4_096
   static let startingTime = OpClusterModel.Span.milliseconds(20)
   static let messagesPerTurn = 8
-  /// The minimum time between reports while there is more to start here: nobody waits for the ends,
-  /// and both sides save most messages of short operations.
+  /// The minimum time between reports while they can wait, since there is more to start here: both
+  /// sides save most messages of short operations.
   static let reportInterval = OpClusterModel.Span.milliseconds(2)
   /// The same while there is little to report. Operations then take so long that each would cost
   /// the coordinator a turn of its own.

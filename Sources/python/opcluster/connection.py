@@ -75,8 +75,10 @@ class Connection:
         self._requests = Requests()
         self._subscriptions: list[Subscription] = []
         self._last_subscription = 0
-        #: Called on the thread after each turn: a place to send what has gathered.
-        self.turn_ended: list[Callable[[], None]] = []
+        #: Called on the thread after each turn: a place to send what has gathered. Returns the
+        #: moment (``time.monotonic``) at which it wants to be called again; None: with any turn.
+        self.turn_ended: list[Callable[[], float | None]] = []
+        self._wanted_at: float | None = None
         self._socket: zmq.Socket[bytes] | None = None
         self._monitor: zmq.Socket[bytes] | None = None
         self._poller = zmq.Poller()
@@ -259,8 +261,8 @@ class Connection:
             self._look_at_monitor()
         if self._socket is not None and self._socket in events:
             self._receive()
-        for hook in self.turn_ended:
-            hook()
+        wanted = [moment for hook in self.turn_ended if (moment := hook()) is not None]
+        self._wanted_at = min(wanted, default=None)
         self._flush()
 
     def _patience_of_poll(self, now: float) -> int:
@@ -276,6 +278,8 @@ class Connection:
             pause = self._requests.pause(now)
             if pause is not None:
                 due = min(due, pause)
+        if self._wanted_at is not None:
+            due = min(due, self._wanted_at - now)
         return max(0, min(int(due * 1000) + 1, 3_600_000))
 
     def _keep_time(self, now: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 import uuid
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
@@ -20,8 +21,9 @@ from opcluster.cluster_access import ClusterAccess
 from opcluster.connection import Connection
 from opcluster.contents import ContentExchange
 from opcluster.conversation import Subscription
+from opcluster.due_reads import DueReads
 from opcluster.errors import DependencyFailed, InitializerFailed, OpClusterError, Refused
-from opcluster.futures import ClusterFuture, pickled_arguments
+from opcluster.futures import ClusterFuture, check_dependencies, pickled_arguments
 from opcluster.nested_waits import NestedWaits
 from opcluster.results import end_as_cancelled, no_content, remote_exception, unreadable
 from opcluster.v1 import client_pb2 as client
@@ -79,7 +81,7 @@ class ExecutorCore:
         self._flying: set[Batch] = set()
         self._reading = 0
         self._batches: dict[int, Batch] = {}
-        self._due: OrderedDict[int, None] = OrderedDict()
+        self._due = DueReads()
         # Events of graphs whose answers have not come: kinds and indices.
         self._early: dict[int, list[tuple[int, int]]] = {}
         self._contents = ContentExchange(self.connection)
@@ -140,7 +142,7 @@ class ExecutorCore:
                 arguments, target = (target, *arguments), calls.apply
             function = self.function(target, is_chunked=is_chunked)
             pickled = pickled_arguments(arguments, keywords, met)
-            self._check_dependencies(met)
+            check_dependencies(met, self)
         except DependencyFailed as error:
             future.set_exception(error)
             return future
@@ -180,14 +182,6 @@ class ExecutorCore:
         else:
             self._waiting.append(call)
 
-    def _check_dependencies(self, met: list[ClusterFuture[Any]]) -> None:
-        for dependency in met:
-            if dependency._core is not self:
-                raise ValueError("a future among the arguments is of another executor")
-            if dependency.done():
-                cause = None if dependency.cancelled() else dependency.exception()
-                raise DependencyFailed("a future among its arguments did not succeed") from cause
-
     def cancel(self, future: ClusterFuture[Any]) -> bool:
         """Cancels a call that may have been submitted."""
         with self.lock:
@@ -208,6 +202,13 @@ class ExecutorCore:
         finally:
             future._hold_begin(False)
         return future.cancelled()
+
+    def read_soon(self) -> None:
+        """Somebody waits for a call that has ended."""
+        try:
+            self.connection.post(self._due.hurry)
+        except OpClusterError:
+            pass  # Its futures have ended, or will.
 
     def stop(self, futures: list[ClusterFuture[Any]]) -> None:
         """Asks calls to stop, and does not wait."""
@@ -239,14 +240,15 @@ class ExecutorCore:
             new, self._new = self._new, deque()
         self._waiting.extend(new)
 
-    def _turn_ended(self) -> None:
+    def _turn_ended(self) -> float | None:
         while self._waiting and self._submitting < _SUBMISSIONS_ON_THE_WAY:
             self._submit_batch()
-        while self._due and self._reading < _READS_ON_THE_WAY:
-            graph, _ = self._due.popitem(last=False)
+        now = time.monotonic()
+        while self._reading < _READS_ON_THE_WAY and (graph := self._due.take(now)) is not None:
             self._read(graph)
         if self.is_shut_down and not self.ended.is_set():
             self._end_if_idle()
+        return self._due.wanted_at(now)
 
     def _submit_batch(self) -> None:
         batch = Batch()
@@ -343,7 +345,8 @@ class ExecutorCore:
         """A call has begun, or has ended."""
         if kind == _FINISHED:
             batch.due.append(index)
-            self._due[batch.graph] = None
+            is_awaited = call.future._note_end() or self.is_shut_down
+            self._due.add(batch.graph, is_awaited=is_awaited, now=time.monotonic())
         else:
             call.future._begin()
 

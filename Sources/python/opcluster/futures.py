@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +14,7 @@ import cloudpickle
 
 from opcluster import calls, columns, limits, references
 from opcluster.contents import Content, MemoryContent
+from opcluster.errors import DependencyFailed
 
 if TYPE_CHECKING:
     from opcluster.batches import Batch
@@ -47,6 +49,8 @@ class ClusterFuture(Future[T]):
         self._place: columns.OperationKey | None = None
         self._batch: Batch | None = None
         self._has_begun = self._begin_is_held = False
+        # Somebody waits for its result; it has ended, and its result may not have been read.
+        self._is_awaited = self._has_ended = False
 
     @property
     def _token(self) -> bytes:
@@ -68,13 +72,34 @@ class ClusterFuture(Future[T]):
         :raises Refused: inside of an operation, if the wait could never end (``WOULD_DEADLOCK``,
             ``WOULD_STARVE``); the call is cancelled then.
         """
+        self._await()
         with self._core.waits.waiting_for(self):
             return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """What the call raised, or None; otherwise as `result`."""
+        self._await()
         with self._core.waits.waiting_for(self):
             return super().exception(timeout)
+
+    def add_done_callback(self, fn: Callable[[Future[T]], object]) -> None:
+        """As in concurrent.futures: `fn` gets the future once it has ended."""
+        self._await()
+        super().add_done_callback(fn)
+
+    def _await(self) -> None:
+        """Its result is wanted as soon as it is there."""
+        if self.done():
+            return
+        # This order and that of `_note_end`: one of the two sees the other.
+        self._is_awaited = True
+        if self._has_ended:
+            self._core.read_soon()
+
+    def _note_end(self) -> bool:
+        """It has ended, its result follows; whether somebody waits for that."""
+        self._has_ended = True
+        return self._is_awaited or bool(self._waiters)
 
     def cancel(self) -> bool:
         """Cancels the call unless it runs or has ended.
@@ -122,6 +147,20 @@ class ClusterFuture(Future[T]):
             return (_itself, (self.result(),))
         met.append(self)
         return (references.resolve, (self._token,))
+
+
+def check_dependencies(met: list[ClusterFuture[Any]], core: ExecutorCore) -> None:
+    """Looks at the futures among the arguments of a call.
+
+    :raises ValueError: if one is of another executor.
+    :raises DependencyFailed: if one has ended without success.
+    """
+    for dependency in met:
+        if dependency._core is not core:
+            raise ValueError("a future among the arguments is of another executor")
+        if dependency.done():
+            cause = None if dependency.cancelled() else dependency.exception()
+            raise DependencyFailed("a future among its arguments did not succeed") from cause
 
 
 def _itself(value: Any) -> Any:

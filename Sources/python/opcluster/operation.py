@@ -224,6 +224,16 @@ class RunningOperation:
                 return known
         raise BadCall(f"operation {operation} of graph {graph} is none of its dependencies")
 
+    def value_of(self, graph: int, operation: int) -> Any:
+        """The value of the dependency of this number, as `input_of` finds it."""
+        found = self._found
+        if self._inputs is None and found is not None and len(found.output) == 1:
+            there = found.operations
+            if list(there.graph) == [graph] and list(there.index_delta) == [operation]:
+                # The usual case, without what describes it.
+                return calls.value(found.output[0], self._read_content)
+        return self.input_of(graph, operation).value
+
     def content_path(self, digest: bytes) -> str:
         """The file of a content that was brought here for this attempt."""
         return os.path.join(self._input_folder, digest.hex())

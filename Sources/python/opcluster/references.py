@@ -35,7 +35,7 @@ def resolve(place: bytes) -> Any:
         raise BadCall("a future among its arguments was not submitted with it")
     _, graph, index = _PLACE.unpack(place)
     operation = current_operation()
-    return operation.input_of(graph or operation.graph, index).value
+    return operation.value_of(graph or operation.graph, index)
 
 
 #: Digest and size of a content.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+import queue
 import subprocess
 import sys
 import time
@@ -67,6 +68,27 @@ def test_a_chain(executor: ClusterExecutor) -> None:
     for _ in range(50):
         link = executor.submit(lambda x: x + 1, link)
     assert link.result(TIME) == 50
+
+
+def test_all_of_a_chain_end_though_one_is_waited_for(executor: ClusterExecutor) -> None:
+    chain = [executor.submit(functions.add, 0, 1)]
+    for _ in range(40):
+        chain.append(executor.submit(functions.add, chain[-1], 1))
+    called: queue.Queue[int] = queue.Queue()
+    chain[20].add_done_callback(lambda future: called.put(future.result()))
+    assert chain[-1].result(TIME) == 41
+    assert called.get(timeout=TIME) == 21
+    assert not wait(chain, timeout=TIME).not_done
+    assert [future.result() for future in chain] == list(range(1, 42))
+
+
+def test_a_result_that_nobody_waits_for_comes(executor: ClusterExecutor) -> None:
+    future = executor.submit(functions.add, 1, 2)
+    deadline = time.monotonic() + TIME
+    while not future.done():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    assert future.result() == 3
 
 
 def test_a_failed_dependency(executor: ClusterExecutor) -> None:

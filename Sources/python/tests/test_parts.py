@@ -19,6 +19,7 @@ from opcluster.batches import Batch, Call, RemoteFunction, edges, gather, index_
 from opcluster.configuration import Surroundings
 from opcluster.contents import ContentExchange, MemoryContent
 from opcluster.conversation import Requests, Subscription
+from opcluster.due_reads import GATHERING, DueReads
 from opcluster.errors import BadResult, ConnectionFailed, OpClusterError, Refused
 from opcluster.events import decode
 from opcluster.frames import FrameBuffer, FrameError
@@ -262,6 +263,35 @@ def test_events_of_columns() -> None:
 
 
 # Submissions of objects
+
+
+def test_results_that_nobody_waits_for_gather() -> None:
+    due = DueReads()
+    assert due.wanted_at(10) is None and due.take(10) is None
+    due.add(1, is_awaited=False, now=10)
+    due.add(2, is_awaited=False, now=10 + GATHERING / 2)
+    due.add(1, is_awaited=False, now=10 + GATHERING / 2)
+    assert due.take(10 + GATHERING / 2) is None
+    # The first one decides when.
+    assert due.wanted_at(10 + GATHERING / 2) == 10 + GATHERING
+    assert [due.take(10 + GATHERING) for _ in range(3)] == [1, 2, None]
+    assert due.wanted_at(10 + GATHERING) is None
+
+
+def test_results_that_somebody_waits_for_are_read_at_once() -> None:
+    due = DueReads()
+    due.hurry()
+    due.add(1, is_awaited=False, now=10)
+    assert due.take(10) is None
+    due.hurry()
+    due.add(2, is_awaited=False, now=10)
+    assert due.wanted_at(10) is None
+    assert [due.take(10) for _ in range(3)] == [1, 2, None]
+    # What comes later gathers again.
+    due.add(3, is_awaited=False, now=11)
+    assert due.take(11) is None
+    due.add(4, is_awaited=True, now=11)
+    assert [due.take(11) for _ in range(3)] == [3, 4, None]
 
 
 def test_a_graph_of_objects() -> None:
