@@ -177,9 +177,10 @@ public struct ExecutionCore: Sendable {
   /// The time after `contact` at which exclusive operations are killed.
   public var fence: Span { link.timing.fence }
   /// Whether nobody waits for what is untold: an attempt is ready to start as soon as there is
-  /// room, or another has begun here on each end. The last end of a chain is told at once.
+  /// room, or another has begun here on each end. The last end of a chain is told at once. Once
+  /// more has ended than is left to start, the coordinator is told, so that more comes in time.
   public var reportsCanWait: Bool {
-    (queue.ready > 0 || outbox.isFollowed) && !isStopping && !isDraining
+    (queue.ready > 0 || outbox.isFollowed) && outbox.ends <= assigned && !isStopping && !isDraining
   }
   public var isStopping: Bool { stopDeadline != nil }
 }

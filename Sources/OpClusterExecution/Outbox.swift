@@ -9,7 +9,8 @@ struct Outbox: Sendable {
   /// Entries that are in no report yet.
   private(set) var pending: [WorkerReport.Entry] = []
   private var pendingBytes = 0
-  /// Those of them that are ends on which another attempt has begun here.
+  /// Those of them that are ends, and those on which another attempt has begun here.
+  private(set) var ends = 0
   private var followed = 0
   /// Reports of this conversation, kept until acknowledged; heartbeats are not kept.
   private(set) var sent: Deque<(number: UInt64, entries: [WorkerReport.Entry])> = []
@@ -31,6 +32,7 @@ struct Outbox: Sendable {
   mutating func append(_ entry: WorkerReport.Entry) {
     pendingBytes += Self.weight(entry)
     pending.append(entry)
+    if case .finished = entry { ends += 1 }
   }
 
   /// Notes that another attempt has begun here on the end that was appended last.
@@ -48,7 +50,7 @@ struct Outbox: Sendable {
   /// Returns the next report with as many pending entries as fit; an empty one is a heartbeat.
   mutating func take(_ conversation: Conversation, ordersTaken: UInt64) -> WorkerReport {
     newest += 1
-    followed = 0
+    (ends, followed) = (0, 0)
     var report = WorkerReport(conversation: conversation, number: newest)
     report.ordersTaken = ordersTaken
     guard !pending.isEmpty else { return report }
@@ -101,7 +103,7 @@ struct Outbox: Sendable {
 
   /// Keeps only the unsent entries that pass the test.
   mutating func filterPending(_ isKept: (WorkerReport.Entry) -> Bool) {
-    followed = 0
+    (ends, followed) = (0, 0)
     pending.removeAll { !isKept($0) }
     pendingBytes = pending.reduce(0) { $0 + Self.weight($1) }
   }
