@@ -550,6 +550,14 @@ let package = Package(
 /// alone, for a copy of this package to which it has added the bugs.
 let hasMutants = Context.environment["OPCLUSTER_MUTANTS"] == "1"
 
+/// What the tests compute most with; `deploy/test` alone has it optimised, so that they take half
+/// the time.
+let areTestsFast = Context.environment["OPCLUSTER_FAST_TESTS"] == "1"
+let computing: Set = [
+  "OpClusterModel", "OpClusterScheduling", "OpClusterExecution", "OpClusterSimulation",
+  "OpClusterWire", "OpClusterCoordinator", "OpClusterQueries",
+]
+
 for target in package.targets where target.type != .system {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -559,6 +567,9 @@ for target in package.targets where target.type != .system {
     .treatAllWarnings(as: .error),
   ]
   if target.type == .test { target.dependencies.append("Citations") }
+  if areTestsFast, computing.contains(target.name) {
+    target.swiftSettings?.append(.unsafeFlags(["-O"]))
+  }
   if hasMutants { target.swiftSettings?.append(.define("MUTANTS")) }
 }
 

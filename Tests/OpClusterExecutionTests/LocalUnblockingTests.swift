@@ -47,8 +47,9 @@ import Testing
     #expect(rig.trace() == ["launch 2"])
     rig.end(2)
     #expect(
-      rig.trace() == ["launch 3", "report 3: finished 0 ok, finished 1 ok, finished 2 ok, started 3"]
-    )
+      rig.trace() == [
+        "launch 3", "report 3: finished 0 ok, finished 1 ok, finished 2 ok, started 3",
+      ])
     rig.end(3)
     rig.order { $0.dispatches = [Rig.dispatch(5, awaits: [4])] }
     _ = rig.trace()

@@ -25,7 +25,8 @@ from opcluster import ClusterExecutor
 from opcluster.local_cluster import LocalCluster
 
 WORKERS = len(os.sched_getaffinity(0))
-MAPPED, CHUNK, HOPS = 100_000, 1_000, 200
+MAPPED, CHUNK = 100_000, 1_000
+HOPS, ROUND_TRIPS = 1_000, 200
 
 
 def empty() -> None:
@@ -75,14 +76,14 @@ def of_executor(executor: Any, calls: int, can_chain: bool) -> Results:
         assert link.result() == HOPS
 
     def one_by_one() -> None:
-        for _ in range(HOPS):
+        for _ in range(ROUND_TRIPS):
             executor.submit(empty).result()
 
     return {
         "calls": timed(submit_all),
         "map": timed(lambda: list(executor.map(double, range(MAPPED), chunksize=CHUNK))),
         "hop": timed(chain) / HOPS,
-        "round trip": timed(one_by_one) / HOPS,
+        "round trip": timed(one_by_one) / ROUND_TRIPS,
     }
 
 
@@ -126,14 +127,14 @@ def dask(programs: str) -> Iterator[Callable[[int], Results]]:
                 assert link.result() == HOPS
 
             def one_by_one() -> None:
-                for _ in range(HOPS):
+                for _ in range(ROUND_TRIPS):
                     client.submit(empty, pure=False).result()
 
             return {
                 "calls": timed(submit_all),
                 "map": timed(mapped),
                 "hop": timed(chain) / HOPS,
-                "round trip": timed(one_by_one) / HOPS,
+                "round trip": timed(one_by_one) / ROUND_TRIPS,
             }
 
         yield run
@@ -162,14 +163,14 @@ def ray(programs: str) -> Iterator[Callable[[int], Results]]:
             assert module.get(link) == HOPS
 
         def one_by_one() -> None:
-            for _ in range(HOPS):
+            for _ in range(ROUND_TRIPS):
                 module.get(far_empty.remote())
 
         return {
             "calls": timed(lambda: module.get([far_empty.remote() for _ in range(calls)])),
             "map": timed(mapped),
             "hop": timed(chain) / HOPS,
-            "round trip": timed(one_by_one) / HOPS,
+            "round trip": timed(one_by_one) / ROUND_TRIPS,
         }
 
     try:
