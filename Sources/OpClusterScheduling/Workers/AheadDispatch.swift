@@ -10,7 +10,10 @@ extension Scheduler {
   /// workers that have reported, and for those with room the edges of the operations where it
   /// stopped and of what it sends.
   mutating func continueAhead(into turn: inout SchedulingTurn) {
-    for worker in aheadStops.takeDue() {
+    let due = aheadStops.takeDue()
+    // The stops stay for a later report.
+    guard aheadPauses == 0, lingering.isEmpty else { return }
+    for worker in due {
       guard workers.contains(worker), conversations.contains(worker), hasRoomAhead(worker, turn.now)
       else { continue }
       let operations = aheadStops.takeStops(at: worker)
@@ -103,7 +106,25 @@ extension Scheduler {
       awaits.append(LocalDependency(operation: on, policy: edge.policy))
     }
     // Blockers beyond those found are edges that no local end meets: external, late, or by element.
-    return awaits.count == Int(cell.blockers) ? awaits : nil
+    guard awaits.count == Int(cell.blockers), hasInputsInOrder(id, stage) else { return nil }
+    return awaits
+  }
+
+  /// Whether what an operation reads of its dependencies would have the order of addition if it
+  /// went ahead now: a worker puts what it unblocks by itself behind what it is given (S135). Costs
+  /// the dependencies of one that reads them.
+  private func hasInputsInOrder(_ id: OperationID, _ stage: Int) -> Bool {
+    let graph = id.graph.number
+    guard graphs[graph].stages[stage].template.wantsInputs else { return true }
+    var (isAnyAwaited, isInOrder) = (false, true)
+    graphs[graph].forEachDependency(of: id.index) { on, _ in
+      if state.knownEnding(of: on) == nil {
+        isAnyAwaited = true
+      } else if isAnyAwaited {
+        isInOrder = false
+      }
+    }
+    return isInOrder
   }
 
   /// The conditions besides dependencies. Limit, `max_parallel` and barriers are counted by the

@@ -6,7 +6,7 @@ mostly the last one alone is waited for.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import heapq
 from typing import Final
 
 #: Seconds for which results that nobody waits for gather before they are read.
@@ -17,7 +17,8 @@ class DueReads:
     """The graphs with calls that have ended and whose results were not read."""
 
     def __init__(self) -> None:
-        self._graphs: OrderedDict[int, None] = OrderedDict()
+        self._graphs: list[int] = []
+        self._known: set[int] = set()
         self._read_at = 0.0
         self._is_awaited = False
 
@@ -29,7 +30,9 @@ class DueReads:
         """
         if not self._graphs:
             self._read_at = now + GATHERING
-        self._graphs[graph] = None
+        if graph not in self._known:
+            self._known.add(graph)
+            heapq.heappush(self._graphs, graph)
         self._is_awaited = self._is_awaited or is_awaited
 
     def hurry(self) -> None:
@@ -37,10 +40,14 @@ class DueReads:
         self._is_awaited = bool(self._graphs)
 
     def take(self, now: float) -> int | None:
-        """The next graph to read, the oldest first; None: none is due."""
+        """The next graph to read; None: none is due.
+
+        The oldest goes first: its calls are the dependencies of the others.
+        """
         if not self._graphs or self.wanted_at(now) is not None:
             return None
-        graph, _ = self._graphs.popitem(last=False)
+        graph = heapq.heappop(self._graphs)
+        self._known.discard(graph)
         if not self._graphs:
             self._is_awaited = False
         return graph

@@ -97,7 +97,7 @@ class ClusterFuture(Future[T]):
             self._core.read_soon()
 
     def _note_end(self) -> bool:
-        """It has ended, its result follows; whether somebody waits for that."""
+        """It has ended, its result follows; whether somebody is known to wait for that."""
         self._has_ended = True
         return self._is_awaited or bool(self._waiters)
 

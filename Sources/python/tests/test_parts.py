@@ -268,9 +268,10 @@ def test_events_of_columns() -> None:
 def test_results_that_nobody_waits_for_gather() -> None:
     due = DueReads()
     assert due.wanted_at(10) is None and due.take(10) is None
-    due.add(1, is_awaited=False, now=10)
-    due.add(2, is_awaited=False, now=10 + GATHERING / 2)
+    due.add(2, is_awaited=False, now=10)
+    # What it may depend on is read before it.
     due.add(1, is_awaited=False, now=10 + GATHERING / 2)
+    due.add(2, is_awaited=False, now=10 + GATHERING / 2)
     assert due.take(10 + GATHERING / 2) is None
     # The first one decides when.
     assert due.wanted_at(10 + GATHERING / 2) == 10 + GATHERING
