@@ -68,7 +68,7 @@ import Testing
       $0.templates = [Rig.template()]
       $0.dispatches = [
         Rig.dispatch(0), Rig.dispatch(1), Rig.dispatch(2), Rig.dispatch(3, awaits: [0]),
-        Rig.dispatch(4, awaits: [1, 2]),
+        Rig.dispatch(4, awaits: [1, 2]), Rig.dispatch(5, awaits: [4]),
       ]
     }
     _ = rig.trace()
