@@ -169,7 +169,8 @@ public enum Limits {
   public static let diagnosticBytes = 4 * 1024
   /// Losses of workers after which an operation ends as lost (S12, G17).
   public static let lossesBeforeGivingUp: UInt32 = 5
-  /// An operation with more dependencies than this is never dispatched ahead of time (S151).
+  /// An operation with more dependencies than this, those that have ended included, is never
+  /// dispatched ahead of time, and neither are the dependents of one that has more of them (S151).
   public static let dependenciesForLocalUnblocking = 64
   /// Operations of one worker that are remembered because their dependents did not go ahead with
   /// them for want of room (S151).

@@ -137,4 +137,34 @@ import Testing
       #expect(world.workers[0].assigned.contains { $0.attempt.operation == last } == goes)
     }
   }
+
+  /// Dependencies that have ended count as well, since they are looked at for each that is
+  /// dispatched: one of a million would cost a million with each of the last 64.
+  @Test func endedDependenciesCount() {
+    let most = UInt32(Limits.dependenciesForLocalUnblocking)
+    for (count, goes) in [(most, true), (most + 1, false)] {
+      var graph = GraphSubmission(name: "join")
+      var many = noops("many", count - 1)
+      many.demand = .none
+      graph.templates = [noops("first"), many, noops("last")]
+      graph.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
+      graph.elementEdges = ElementEdges(
+        from: Array(0..<count), to: Array(repeating: count, count: Int(count)),
+        policies: [.succeeded])
+      var world = World()
+      world.join("w1")
+      world.scheduler.conversations[1].rate = 1_000_000
+      world.ask(.submit(graph))
+      let last = operation(1, count)
+      #expect(!world.workers[0].assigned.contains { $0.attempt.operation == last })
+      world.start(0, operation(1, 0))
+      world.end(0, operation(1, 0))
+      world.report(0)
+      world.scheduler.conversations[1].rate = 1_000_000
+      world.tick(after: .zero)
+      let ids = Set(world.workers[0].assigned.map(\.attempt.operation))
+      #expect(ids.contains(operation(1, count - 1)))
+      #expect(ids.contains(last) == goes)
+    }
+  }
 }

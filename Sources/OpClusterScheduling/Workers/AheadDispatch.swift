@@ -93,7 +93,7 @@ extension Scheduler {
     guard cell.phase == .waiting, cell.losses == 0,
       // What is to be skipped may wait for this end alone, and its gates are open.
       cell.flags.isDisjoint(with: [.cancelled, .impossible, .pinned, .held]),
-      cell.blockers > 0, cell.blockers <= Limits.dependenciesForLocalUnblocking,
+      cell.blockers > 0, hasFewDependencies(id, stage),
       mayGoAhead(graph, stage, id.index, worker, isContinued, now), isNear(id, stage, worker)
     else { return nil }
     var awaits: [LocalDependency] = []
@@ -108,6 +108,17 @@ extension Scheduler {
     // Blockers beyond those found are edges that no local end meets: external, late, or by element.
     guard awaits.count == Int(cell.blockers), hasInputsInOrder(id, stage) else { return nil }
     return awaits
+  }
+
+  /// Whether an operation has no more dependencies, ended ones too, than may be looked at for each
+  /// of them that is dispatched; one on a stage counts once. Costs nothing that grows with them.
+  private func hasFewDependencies(_ id: OperationID, _ stage: Int) -> Bool {
+    let graph = id.graph.number
+    let single =
+      graphs[graph].dependencies.range(of: id.index).count
+      + (graphs[graph].extraDependencies[id.index]?.count ?? 0)
+    return single + graphs[graph].stages[stage].incoming.count
+      <= Limits.dependenciesForLocalUnblocking
   }
 
   /// Whether what an operation reads of its dependencies would have the order of addition if it

@@ -2,15 +2,10 @@
 // has slots, and reports at the pace of `opworker`. A value; the world plans its ends and carries
 // its messages.
 
+import OpClusterExecution
 import OpClusterModel
 
 struct ModelMachine: Sendable {
-  /// As in `WorkerLoop`: the least time between reports while more is to be started here, and the
-  /// same while little has ended.
-  private static let reportInterval = Span.milliseconds(2)
-  private static let smallReportInterval = Span.milliseconds(5)
-  private static let smallReport = 16
-
   /// An attempt that begins, and since when its slot was free.
   struct Begin: Sendable {
     var attempt: AttemptID
@@ -22,8 +17,9 @@ struct ModelMachine: Sendable {
   private var free = Backlog<Instant>()
   private var backlog = Backlog<AttemptID>()
   private var entries: [WorkerReport.Entry] = []
-  private var endedSince = 0
-  private var lastSpoken: Instant
+  /// Ends among the entries.
+  private var ends = 0
+  private var pace: ReportPace
   /// The moment for which it was told to speak later.
   private var speaksAt: Instant?
   private var reports: UInt64 = 0
@@ -34,7 +30,7 @@ struct ModelMachine: Sendable {
   init(slots: Int, isRelay: Bool, at now: Instant) {
     for _ in 0..<slots { free.append(now) }
     self.isRelay = isRelay
-    lastSpoken = now
+    pace = ReportPace(at: now)
   }
 
   var isGreeted: Bool { conversation != nil }
@@ -59,7 +55,8 @@ struct ModelMachine: Sendable {
   /// An attempt ends; returns what begins in its slot.
   mutating func end(_ attempt: AttemptID, _ result: AttemptResult, at now: Instant) -> [Begin] {
     entries.append(.finished(attempt, result))
-    endedSince += 1
+    ends += 1
+    pace.noteEnd()
     free.append(now)
     return start()
   }
@@ -81,21 +78,24 @@ struct ModelMachine: Sendable {
     case report(WorkerReport)
   }
 
+  /// As in the execution core: more is to be started here, and no more has ended than is left. A
+  /// relay waits in any case.
+  private var reportsCanWait: Bool {
+    isRelay || (!backlog.isEmpty && ends <= backlog.count)
+  }
+
   /// What it says now, by the pace of a worker's loop.
   mutating func speak(at now: Instant, heartbeat: Span) -> Speech {
     guard let conversation else { return .nothing }
-    let isBeat = now - lastSpoken >= heartbeat
+    let isBeat = now - pace.lastSpoken >= heartbeat
     if entries.isEmpty, !isBeat { return .nothing }
-    let interval = endedSince < Self.smallReport ? Self.smallReportInterval : Self.reportInterval
-    if !isBeat, isRelay || !backlog.isEmpty, now - lastSpoken < interval {
-      let moment = lastSpoken + interval
-      if speaksAt == moment { return .nothing }
+    guard pace.maySpeak(canWait: !isBeat && reportsCanWait, at: now) else {
+      guard let moment = pace.speakAt, moment != speaksAt else { return .nothing }
       speaksAt = moment
       return .later(moment)
     }
-    lastSpoken = now
     speaksAt = nil
-    endedSince = 0
+    ends = 0
     reports += 1
     let report = WorkerReport(
       conversation: conversation, number: reports, entries: entries, ordersTaken: ordersTaken)
@@ -104,5 +104,5 @@ struct ModelMachine: Sendable {
   }
 
   /// The moment of the next heartbeat, if it says nothing before.
-  func nextBeat(heartbeat: Span) -> Instant { lastSpoken + heartbeat }
+  func nextBeat(heartbeat: Span) -> Instant { pace.lastSpoken + heartbeat }
 }

@@ -42,6 +42,7 @@ struct Worker {
   var inbox: [Input] = []
   var turns = 0
   var idleTurns = Idleness()
+  var reports = ReportPace(at: .zero)
   /// In the order of their launches.
   var processes: [Process] = []
   /// What its disk has; a new process finds it.

@@ -24,6 +24,10 @@ extension World {
     hello.store = storeSource(of: at)
     workers[at].core = ExecutionCore(
       identity: hello, jitterSeed: chance.next(), at: workers[at].clock(now))
+    // Some of its lives collect for longer than a real one, so that more falls into that time.
+    let interval = Span.milliseconds([2, 5, 100, 500][Int(chance.next() % 4)])
+    workers[at].reports = ReportPace(
+      ReportPace.Intervals(many: interval, few: interval), at: workers[at].clock(now))
     workers[at].pausedUntil = .zero
     lookIntoStore(at)
     note(.life, UInt64(at), workers[at].session.number) {
@@ -96,7 +100,8 @@ extension World {
       if case .refused(let refusal) = exit { fail("worker", "was refused: \(refusal.message)") }
       return endWorker(at, "leaves: \(exit)", backAfter: workers[at].returnsAfter)
     }
-    if let next = workers[at].core?.nextDeadline {
+    for next in [workers[at].core?.nextDeadline, workers[at].reports.speakAt] {
+      guard let next else { continue }
       planWorkerTurn(at, max(workers[at].moment(of: next), now + .milliseconds(1)))
     }
   }
@@ -122,7 +127,9 @@ extension World {
         }
       case .broken(let connection):
         if workers[at].connection == connection { apply(.disconnected, at) }
-      case .ended(let attempt, let result): apply(.ended(attempt, result), at)
+      case .ended(let attempt, let result):
+        workers[at].reports.noteEnd()
+        apply(.ended(attempt, result), at)
       case .stop: apply(.stop, at)
       case .gained(let content): apply(.contentsGained([content]), at)
       case .lost(let digest): apply(.contentsLost([digest]), at)
@@ -197,6 +204,9 @@ extension World {
   private func sendMessages(_ at: Int) -> Int {
     var sent = 0
     let moment = workers[at].clock(now)
+    let canWait =
+      workers[at].core?.reportsCanWait == true && workers[at].core?.conversation != nil
+    guard workers[at].reports.maySpeak(canWait: canWait, at: moment) else { return 0 }
     while let message = workers[at].core?.takeMessage(at: moment) {
       count(message)
       if case .hello = message { workers[at].isOwnershipInDoubt = true }

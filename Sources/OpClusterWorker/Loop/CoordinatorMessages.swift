@@ -84,15 +84,8 @@ extension WorkerLoop {
   /// Sends as much as the socket takes.
   func speak() {
     noteConversation()
-    reports.speakAt = nil
-    let interval =
-      reports.endedSince < Self.smallReport ? Self.smallReportInterval : Self.reportInterval
-    if core.reportsCanWait, core.conversation != nil, now - reports.lastSpoken < interval {
-      reports.speakAt = reports.lastSpoken + interval
-      return
-    }
-    reports.lastSpoken = now
-    reports.endedSince = 0
+    let canWait = core.reportsCanWait && core.conversation != nil
+    guard reports.maySpeak(canWait: canWait, at: now) else { return }
     guard isSent(connection.sendKept()) else { return }
     for _ in 0..<Self.messagesPerTurn {
       guard let message = core.takeMessage(at: now) else { break }

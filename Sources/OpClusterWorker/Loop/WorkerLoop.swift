@@ -48,13 +48,6 @@ final class WorkerLoop {
   static let launchesPerTurn = 4_096
   static let startingTime = OpClusterModel.Span.milliseconds(20)
   static let messagesPerTurn = 8
-  /// The minimum time between reports while they can wait, since there is more to start here: both
-  /// sides save most messages of short operations.
-  static let reportInterval = OpClusterModel.Span.milliseconds(2)
-  /// The same while there is little to report. Operations then take so long that each would cost
-  /// the coordinator a turn of its own.
-  static let smallReportInterval = OpClusterModel.Span.milliseconds(5)
-  static let smallReport = 16
 
   init(
     _ configuration: WorkerConfiguration, _ registry: OperationRegistry,
@@ -69,7 +62,7 @@ final class WorkerLoop {
     now = Instant(nanoseconds: MonotonicClock.now())
     connection = CoordinatorConnection(
       to: configuration.coordinator, keys: configuration.keys, logger: logger, at: now)
-    reports = ReportPace(lastSpoken: now)
+    reports = ReportPace(at: now)
     // Block signals before the first thread starts, and before the guard is forked.
     if configuration.handlesSignals {
       wakeups.signals = try Self.blockSignals()
@@ -185,7 +178,7 @@ final class WorkerLoop {
     if let next = attempts.nextDeadline(at: now)?.nanoseconds {
       deadline = min(next, deadline ?? next)
     }
-    if let speakAt = reports.speakAt { deadline = deadline.map { min($0, speakAt.nanoseconds) } }
+    if let speakAt = reports.speakAt?.nanoseconds { deadline = min(speakAt, deadline ?? speakAt) }
     // Further questions are answered in the next turn, if the socket takes the answers.
     let mayAnswer = connection.logs.hasQuestions && connection.unsent == nil
     if decisions.isHurried || mayAnswer { deadline = now.nanoseconds }
@@ -384,7 +377,7 @@ final class WorkerLoop {
   }
 
   func apply(_ event: ExecutionEvent) {
-    if case .ended = event { reports.endedSince += 1 }
+    if case .ended = event { reports.noteEnd() }
     core.apply(event, at: now, into: &decisions.effects)
   }
 

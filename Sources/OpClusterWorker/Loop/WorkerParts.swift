@@ -50,15 +50,6 @@ struct Wakeups: ~Copyable {
   }
 }
 
-/// The pace of reports: while there is more to start, they are collected.
-struct ReportPace {
-  /// The moment at which collected news are sent.
-  var speakAt: Instant?
-  var lastSpoken: Instant
-  /// Attempts that have ended since the last report.
-  var endedSince = 0
-}
-
 /// The way of the worker to its end.
 struct WorkerEnding {
   /// Orders to stop so far.
