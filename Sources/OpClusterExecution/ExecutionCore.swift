@@ -178,9 +178,12 @@ public struct ExecutionCore: Sendable {
   public var fence: Span { link.timing.fence }
   /// Whether nobody waits for what is untold: an attempt is ready to start as soon as there is
   /// room, or another has begun here on each end. The last end of a chain is told at once. Once
-  /// more has ended than is left to start, the coordinator is told, so that more comes in time.
-  public var reportsCanWait: Bool {
-    (queue.ready > 0 || outbox.isFollowed) && outbox.ends <= assigned && !isStopping && !isDraining
+  /// more has ended than is left to start, the coordinator is told, so that more comes in time. A
+  /// due heartbeat takes along what there is; without a conversation there is nothing to tell.
+  public func reportsCanWait(at now: Instant) -> Bool {
+    link.conversation != nil && now < link.nextHeartbeat
+      && (queue.ready > 0 || outbox.isFollowed) && outbox.ends <= assigned
+      && !isStopping && !isDraining
   }
   public var isStopping: Bool { stopDeadline != nil }
 }

@@ -41,8 +41,7 @@ package struct ReportPace: Sendable {
 
   /// Whether the body sends now what there is to tell. If not, `speakAt` tells when.
   ///
-  /// - Parameter canWait: The core has a conversation, and nobody waits for its news
-  ///   (`ExecutionCore.reportsCanWait`).
+  /// - Parameter canWait: Nobody waits for the news (`ExecutionCore.reportsCanWait`).
   package mutating func maySpeak(canWait: Bool, at now: Instant) -> Bool {
     let interval = endedSince < Self.fewEnds ? intervals.few : intervals.many
     if canWait, now - lastSpoken < interval {

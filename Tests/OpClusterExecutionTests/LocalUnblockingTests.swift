@@ -59,6 +59,25 @@ import Testing
     #expect(rig.trace() == ["report 6: finished 5 ok"])
   }
 
+  // A heartbeat that is due takes along what waits; it would be due in each further turn.
+  @Test func aHeartbeatTakesAlong() throws {
+    var rig = Rig()
+    rig.welcome()
+    rig.collectsReports = true
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0)] + (1..<5).map { Rig.dispatch($0, awaits: [$0 - 1]) }
+    }
+    _ = rig.trace()
+    rig.end(0)
+    #expect(rig.trace() == ["launch 1"])
+    let due = try #require(rig.core.nextDeadline)
+    rig.now = due
+    rig.apply(.timePassed)
+    #expect(rig.trace() == ["report 3: finished 0 ok, started 1"])
+    #expect(try #require(rig.core.nextDeadline) > due)
+  }
+
   // One end among them on which nothing began here: others may wait for it.
   @Test func anEndWithoutFollowerCannotWait() {
     var rig = Rig(cpus: 4)

@@ -204,8 +204,7 @@ extension World {
   private func sendMessages(_ at: Int) -> Int {
     var sent = 0
     let moment = workers[at].clock(now)
-    let canWait =
-      workers[at].core?.reportsCanWait == true && workers[at].core?.conversation != nil
+    let canWait = workers[at].core?.reportsCanWait(at: moment) == true
     guard workers[at].reports.maySpeak(canWait: canWait, at: moment) else { return 0 }
     while let message = workers[at].core?.takeMessage(at: moment) {
       count(message)

@@ -84,8 +84,7 @@ extension WorkerLoop {
   /// Sends as much as the socket takes.
   func speak() {
     noteConversation()
-    let canWait = core.reportsCanWait && core.conversation != nil
-    guard reports.maySpeak(canWait: canWait, at: now) else { return }
+    guard reports.maySpeak(canWait: core.reportsCanWait(at: now), at: now) else { return }
     guard isSent(connection.sendKept()) else { return }
     for _ in 0..<Self.messagesPerTurn {
       guard let message = core.takeMessage(at: now) else { break }
