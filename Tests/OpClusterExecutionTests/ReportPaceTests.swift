@@ -7,17 +7,18 @@ import Testing
 @Suite struct ReportPaceTests {
   private let begin = Instant.zero + .seconds(1)
 
-  // A report at `begin`, then news after one millisecond: few, and many.
+  // News after one millisecond: few, and many.
   @Test(arguments: [(0, 5), (15, 5), (16, 2), (1_000, 2)])
   func newsThatCanWait(ends: Int, milliseconds: Int64) {
-    var pace = ReportPace(at: .zero)
-    #expect(pace.maySpeak(canWait: false, at: begin) && pace.lastSpoken == begin)
+    var pace = ReportPace(at: begin)
     for _ in 0..<ends { pace.noteEnd() }
     let due = begin + .milliseconds(milliseconds)
-    #expect(!pace.maySpeak(canWait: true, at: begin + .milliseconds(1)))
-    #expect(pace.speakAt == due)
-    #expect(!pace.maySpeak(canWait: true, at: due - Span(nanoseconds: 1)))
-    #expect(pace.maySpeak(canWait: true, at: due))
+    let early = pace.maySpeak(canWait: true, at: begin + .milliseconds(1))
+    #expect(!early && pace.speakAt == due)
+    let justBefore = pace.maySpeak(canWait: true, at: due + Span(nanoseconds: -1))
+    #expect(!justBefore && pace.speakAt == due)
+    let intended = pace.maySpeak(canWait: true, at: due)
+    #expect(intended)
     #expect(pace.speakAt == nil && pace.lastSpoken == due)
   }
 
@@ -25,10 +26,10 @@ import Testing
   @Test func newsThatCannotWait() {
     var pace = ReportPace(at: begin)
     for _ in 0..<16 { pace.noteEnd() }
-    #expect(!pace.maySpeak(canWait: true, at: begin))
-    #expect(pace.maySpeak(canWait: false, at: begin))
-    #expect(pace.speakAt == nil)
-    #expect(!pace.maySpeak(canWait: true, at: begin + .milliseconds(4)))
-    #expect(pace.speakAt == begin + .milliseconds(5))
+    let first = pace.maySpeak(canWait: true, at: begin)
+    let second = pace.maySpeak(canWait: false, at: begin)
+    #expect(!first && second && pace.speakAt == nil)
+    let third = pace.maySpeak(canWait: true, at: begin + .milliseconds(4))
+    #expect(!third && pace.speakAt == begin + .milliseconds(5))
   }
 }
