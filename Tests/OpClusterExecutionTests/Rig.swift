@@ -76,7 +76,9 @@ struct Rig {
     while core.startReady(atMost: 8, at: now, into: &effects) > 0 {}
     for effect in effects { carryOut(effect) }
     effects.removeAll()
-    while !(collectsReports && core.reportsCanWait(at: now)), let message = core.takeMessage(at: now) {
+    while !(collectsReports && core.reportsCanWait(at: now)),
+      let message = core.takeMessage(at: now)
+    {
       messages.append(message)
       note(message)
     }
