@@ -9,7 +9,7 @@ package struct ReportPace: Sendable {
   package struct Intervals: Sendable {
     package static let standard = Intervals(
       many: .milliseconds(2), few: .milliseconds(5))
-    /// The time where at least `fewEnds` attempts have ended since the last report.
+    /// The time where at least `manyEnds` attempts have ended since the last report.
     package var many: OpClusterModel.Span
     /// The same while there is little to report. Operations then take so long that each would cost
     /// the coordinator a turn of its own.
@@ -21,7 +21,7 @@ package struct ReportPace: Sendable {
     }
   }
   /// Ends from which on there is much to report.
-  private static let fewEnds = 16
+  private static let manyEnds = 16
 
   /// The moment at which collected news are sent; nil if none wait.
   package private(set) var speakAt: Instant?
@@ -43,7 +43,7 @@ package struct ReportPace: Sendable {
   ///
   /// - Parameter canWait: Nobody waits for the news (`ExecutionCore.reportsCanWait`).
   package mutating func maySpeak(canWait: Bool, at now: Instant) -> Bool {
-    let interval = endedSince < Self.fewEnds ? intervals.few : intervals.many
+    let interval = endedSince < Self.manyEnds ? intervals.few : intervals.many
     if canWait, now - lastSpoken < interval {
       speakAt = lastSpoken + interval
       return false
